@@ -119,6 +119,8 @@ class Dialect(Protocol):
     """The method that opens a channel, or attaches a session."""
     channel_closers: frozenset[str]
     """The methods that close a channel or a session, or confirm that."""
+    connection_closer: str = "connection.close"
+    """The method that closes a connection."""
     allowed_while_closing: frozenset[str]
     """The methods that may still be sent on a channel that a fault closes."""
 
@@ -249,7 +251,7 @@ class ProtocolRow(Protocol):
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """What distinguishes it: "confirms" of single publishes, "channels" or "sessions", "requests"."""
+        """What it has: "confirms" of single publishes, "channels", "sessions" or "links", "requests"."""
 
     @property
     def dialect(self) -> Dialect:

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from . import endpoints, session_broker
+from . import endpoints, failures, session_broker
 
 if TYPE_CHECKING:
     import pytest
@@ -33,7 +33,8 @@ def hold(item: pytest.Item, problem: pytest.ExceptionInfo[BaseException]) -> Non
     released = Event()
     for broker in held:
         assert broker._management is not None
-        broker._management.hold_open(item.nodeid, released)
+        count = 0 if broker._recorder is None else broker._recorder.count
+        broker._management.hold_open(item.nodeid, released, failures.failure_of(item, problem, count))
     with nullcontext() if capture is None else capture.global_and_fixture_disabled():
         try:
             reporter.write_line("")

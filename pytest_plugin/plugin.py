@@ -9,7 +9,17 @@ import pytest
 
 from fakeamqp.errors import unread_results
 
-from . import endpoints, inspecting, marker, options, recordings, report, session_broker, unused_faults
+from . import (
+    endpoints,
+    failures,
+    inspecting,
+    marker,
+    options,
+    recordings,
+    report,
+    session_broker,
+    unused_faults,
+)
 from .fixtures.event_loops import ON_PYTEST_ASYNCIO
 from .simulated import chosen as simulated
 
@@ -189,6 +199,8 @@ def pytest_runtest_makereport(
 
             result.sections.extend(schedules.sections(item))
         result.sections.extend(report.sections(item, result))
+        if call.excinfo is not None:
+            failures.note(item, call.excinfo)
     if result.when == "teardown":
         session_broker.end(item)
         report.note_recordings(item, result)

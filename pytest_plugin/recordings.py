@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from . import endpoints, options
+from . import endpoints, failures, options
 from .file_names import file_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fakeamqp.trace import Trace
+    from fakeamqp.trace import Failure, Trace
 
     from .endpoints import AnyEndpoint
 
@@ -41,6 +41,7 @@ def begin(item: pytest.Item) -> None:
 def end(item: pytest.Item) -> None:
     """The run of `item` has ended."""
     item.stash[_RUNNING] = False
+    failures.forget(item)
 
 
 def expected(item: pytest.Item) -> list[Path]:
@@ -55,7 +56,7 @@ def write(item: pytest.Item) -> None:
         trace = endpoints.trace(item, endpoint)
         for kind, path in paths.items():
             try:
-                _write(trace, kind, path, title)
+                _write(trace, kind, path, title, failures.noted(item, endpoint))
             except Exception as problem:
                 problems.append(
                     f"--amqp-trace: a recording cannot be written to {path.parent}: {_said(problem)}"
@@ -102,13 +103,13 @@ def _name(item: pytest.Item) -> str:
     return name if again == 1 else f"{name}.again-{again - 1}"
 
 
-def _write(trace: Trace, kind: str, path: Path, title: str) -> None:
+def _write(trace: Trace, kind: str, path: Path, title: str, failure: Failure | None) -> None:
     """Write a temporary file and move it to its place, so that no file is incomplete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         if kind == "html":
-            trace.html(unfinished, title=title)
+            trace.html(unfinished, title=title, failure=failure)
         elif kind == "pcapng":
             trace.pcapng(unfinished)
         else:

@@ -57,16 +57,16 @@ class Page:
             raise Refusal(status, answer["error"], answer["reason"])
         return answer
 
-    def events(self) -> Events:
-        return Events(self)
+    def events(self, query: str = "") -> Events:
+        return Events(self, query)
 
 
 class Events:
     """The event stream of one page."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page, query: str = "") -> None:
         self._connection = HTTPConnection(page.host, page.port, timeout=30)
-        self._connection.request("GET", f"{page.path}events", headers=page.headers)
+        self._connection.request("GET", f"{page.path}events{query}", headers=page.headers)
         self.response: HTTPResponse = self._connection.getresponse()
 
     def next(self) -> tuple[str, Any]:

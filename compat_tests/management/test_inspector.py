@@ -204,7 +204,7 @@ def test_event_stream_begins_with_the_complete_state(page: Page, broker: Broker,
             **{"name": "invoices", "virtual_host": "/", "type": "classic", "policy": "short"},
             **{"durable": False, "exclusive": False, "auto_delete": False},
             **{"ready": 1, "unacked": 1, "set_aside": 0, "consumers": 1},
-            **{"dead_letter_exchange": "dead", "dead_letter_routing_key": None},
+            **{"dead_letter_exchange": "dead", "dead_letter_routing_key": None, "max_length": 9},
         }
     }
     assert state["exchanges"][orders] == {
@@ -237,7 +237,8 @@ def test_event_stream_begins_with_the_complete_state(page: Page, broker: Broker,
     assert state["broker"] == {
         **{"personality": broker._state.personality.name, "address": f"{host}:{port}", "running": True},
         **{"virtual_hosts": ["/"], "blocked": None, "trace": True, "held": None},
-        **{"behind": "", "impossible": []},
+        **{"behind": "", "impossible": [], "failure": None},
+        "histories": {"published": 3, "returned": 0, "dead-lettered": 0, "dropped": 1},
     }
     time = state["time"]
     assert [timer for timer in time.pop("timers") if "queue" in timer[1]] == []
@@ -433,18 +434,19 @@ def test_messages_of_a_queue_are_sent_in_parts(page: Page, broker: Broker, chann
         **{"exchange": "", "routing_key": "orders", "properties": [[0, "content_type", "text/plain", "s"]]},
         **{"redelivered": False, "expires_in": None, "offset": None},
     }
+    numbers = [each.message.number for each in broker._state.published or ()]
     first = part["messages"][0]
     assert first == {
         **{"key": first["key"], "state": "ready", "headers": [[0, "n", "101", "n"]], **common},
         **{"body": ["text", "101"], "shown": 3, "size": 3, "held_for": None, "consumer": None},
-        **{"connection": None, "channel": None},
+        **{"connection": None, "channel": None, "message": numbers[101]},
     }
     broker.clock.advance(7)
     [last] = page.ask("messages", virtual_host="/", queue="orders", start=499)["messages"]
     assert last == {
         **{"key": last["key"], "state": "unacked", "headers": [[0, "n", "0", "n"]], **common},
         **{"body": ["text", "0"], "shown": 1, "size": 1, "held_for": 7, "consumer": None},
-        **{"connection": broker.connections[0].name, "channel": 1},
+        **{"connection": broker.connections[0].name, "channel": 1, "message": numbers[0]},
     }
     assert len(page.ask("messages", virtual_host="/", queue="orders", count=5000)["messages"]) == 200
     assert page.ask("messages", virtual_host="/", queue="orders", start=9999)["messages"] == []

@@ -84,25 +84,34 @@ def measure(page: Any) -> None:
     steps: list[tuple[str, Any]] = [
         ("open the topology", lambda: page.click("#tab-topology")),
         ("show 200 more queues in the graph", lambda: page.click("#more-queues")),
-        ("choose a node", lambda: page.click(".node.queue >> nth=3")),
+        ("choose a node of the graph", lambda: page.click(".node.queue >> nth=3")),
+        ("zoom the graph", lambda: page.click("#zoom-in")),
+        ("fit the graph", lambda: page.click("#fit")),
+        ("original size of the graph", lambda: page.click("#zoom")),
         ("filter the graph by one character", lambda: page.type("#graph-filter", "7")),
         ("open the queues", lambda: page.click("#tab-queues")),
         ("sort 1 000 queues", lambda: page.click("#queue-heads >> text=Ready")),
         ("filter 1 000 queues by one character", lambda: page.type("#queue-filter", "0")),
-        ("to the last queue", lambda: (page.focus("#queue-list"), keys("End"))),
+        ("go to the last queue", lambda: (page.focus("#queue-list"), keys("End"))),
         ("open the queue of 10 000 messages", lambda: (keys("Home"), keys("Enter"))),
-        ("a page of messages further", messages),
+        ("go a page of messages further", messages),
         ("choose a message", lambda: page.click("#detail .messages .row >> nth=2")),
-        ("to the last message", lambda: (page.focus("#detail .messages .list"), keys("End"))),
+        ("go to the last message", lambda: (page.focus("#detail .messages .list"), keys("End"))),
+        ("open the messages", lambda: page.click("#tab-messages")),
+        ("filter 10 000 messages by one character", lambda: page.type("#outcome-filter", "9")),
+        ("open a message with its story", lambda: page.click("#outcome-list .row >> nth=3")),
         ("open the timeline", lambda: page.click("#tab-timeline")),
         ("filter the timeline by one character", lambda: page.type("#line-filter", "b")),
         ("choose an event", lambda: page.click("#line-list .row >> nth=4")),
+        ("pause", lambda: page.click("#pause")),
+        ("go on", lambda: page.click("#pause")),
         ("open the time", lambda: page.click("#tab-time")),
         ("open the faults", lambda: page.click("#tab-faults")),
     ]
     times: dict[str, list[float]] = {name: [] for name, _ in steps}
     for _ in range(_ROUNDS):
-        for selector in ("#graph-filter", "#queue-filter", "#line-filter"):
+        page.keyboard.press("Escape")
+        for selector in ("#graph-filter", "#queue-filter", "#outcome-filter", "#line-filter"):
             page.evaluate(
                 "(selector) => { const box = document.querySelector(selector); box.value = '';"
                 "box.dispatchEvent(new Event('input')); }",

@@ -2,141 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pika
 import pytest
 
-from compat_tests.pages.browser import Missing, launched
+from compat_tests.pages.browser import Open, busy, node, text, wait_for_text
 from compat_tests.pages.interactions import fill
 from fakeamqp import Broker, Proxy
 
-TABS = ("topology", "queues", "connections", "timeline", "time", "faults", "publish")
+TABS = ("topology", "queues", "messages", "connections", "timeline", "time", "faults", "publish")
 OWN = "document.body.dataset.owned=1"
 EVIL = f"<img src=x onerror='{OWN}'></script><script>{OWN}</script>"
-
-Open = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    # Of this module alone: Playwright keeps an event loop running in the thread, and other tests need theirs.
-    try:
-        with launched() as browser:
-            yield browser
-    except Missing as missing:
-        pytest.skip(str(missing))
-
-
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(management=True, clock="virtual") as broker:
-        yield broker
-
-
-@pytest.fixture
-def open_page(browser: Any) -> Iterator[Open]:
-    """Opens the inspector of a broker. An error or a warning on the browser's console fails the test, and so
-    does a request to anything but the broker: the page works offline.
-    """
-    contexts, problems = [], []
-
-    def said(message: Any) -> None:
-        # Chromium tells of every answer that is an error, and of refused connections.
-        if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
-            problems.append(message.text)
-
-    def asked(request: Any, page: Any) -> None:
-        own = urlsplit(page.own)
-        if request.url.startswith(("http:", "https:")) and urlsplit(request.url).netloc != own.netloc:
-            problems.append(f"asked for {request.url}")
-
-    def opened(broker: Broker, address: str | None = None, **settings: Any) -> Any:
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **settings})
-        context.set_default_timeout(20_000)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("console", said)
-        page.on("request", lambda request: asked(request, page))
-        page.problems = problems
-        page.own = broker.admin.inspector_url if address is None else address
-        page.goto(page.own)
-        if address is None:
-            page.wait_for_selector("#live.on")
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert not problems
-
-
-@pytest.fixture
-def channel(broker: Broker) -> Iterator[Any]:
-    parameters = pika.ConnectionParameters(
-        broker.host, broker.port, client_properties={"connection_name": "billing"}
-    )
-    connection = pika.BlockingConnection(parameters)
-    yield connection.channel()
-    with suppress(pika.exceptions.AMQPError):
-        connection.close()
-
-
-def busy(broker: Broker, channel: Any) -> None:
-    """A small topology with messages in all states."""
-    channel.exchange_declare("orders", "topic")
-    channel.exchange_declare("dead", "fanout")
-    channel.queue_declare("invoices", durable=True, arguments={"x-dead-letter-exchange": "dead"})
-    channel.queue_declare("failed", durable=True, arguments={"x-queue-type": "quorum"})
-    channel.queue_bind("invoices", "orders", "order.*")
-    channel.queue_bind("failed", "dead", "")
-    for number in range(10):
-        properties = pika.BasicProperties(headers={"tenant": "acme"}, content_type="application/json")
-        body = json.dumps({"id": number, "total": 84.0}).encode()
-        channel.basic_publish("orders", "order.new", body, properties)
-    channel.basic_qos(prefetch_count=3)
-    channel.basic_consume("invoices", lambda *_: None, consumer_tag="worker")
-    broker.queue("invoices").wait_for(ready=7, unacked=3)
-
-
-@pytest.fixture
-def topology(broker: Broker, channel: Any) -> None:
-    busy(broker, channel)
-
-
-@pytest.fixture
-def page(open_page: Open, broker: Broker) -> Any:
-    """The inspector of `broker`; with `topology` before it, it is busy by then."""
-    return open_page(broker)
-
-
-def text(page: Any, selector: str) -> str:
-    found: str = page.inner_text(selector)
-    return found
-
-
-def wait_for_text(page: Any, selector: str, wanted: str) -> None:
-    page.wait_for_function(
-        "([selector, wanted]) => [...document.querySelectorAll(selector)].some("
-        "(each) => each.innerText.includes(wanted))",
-        arg=[selector, wanted],
-    )
-
-
-def node(name: str) -> str:
-    return f'.node[aria-label*="{name}"]'
-
 
 # --- empty, busy, at a fault, dark ----------------------------------------------------------------------
 
@@ -165,9 +49,10 @@ def test_inspector_graph_updates_nodes_and_counts_in_place(page: Any, broker: Br
     moved = page.evaluate("document.querySelector('.node.queue').dataset.same = 1")
     assert moved == 1
     broker.publish(b"one more", exchange="orders", routing_key="order.new")
+    # The edge is lit for a moment only.
+    page.wait_for_selector("#edges path.hot", state="attached")
     page.wait_for_selector(node("queue invoices, 8 ready"))
     page.wait_for_selector(node("exchange orders, topic, 11 messages published"))
-    page.wait_for_selector("#edges path.hot", state="attached")
     # The node was changed, and not made again: focus and screen readers stay where they are.
     assert page.locator(".node[data-same]").count() == 1
     channel.queue_delete("failed")
@@ -437,9 +322,11 @@ def test_keyboard_moves_through_tabs_lists_and_graph_of_inspector(topology: None
     assert page.get_attribute("#tab-topology", "aria-selected") == "true"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("scheme", "width"), [("light", 1400), ("dark", 1400), ("light", 390), ("dark", 390)]
+)
 def test_axe_reports_no_accessibility_violation_in_any_inspector_tab(
-    open_page: Open, broker: Broker, channel: Any, scheme: str
+    open_page: Open, broker: Broker, channel: Any, scheme: str, width: int
 ):
     axe = pytest.importorskip("axe_playwright_python")
     script = (Path(axe.__file__).parent / "axe.min.js").read_text("utf-8")
@@ -447,12 +334,13 @@ def test_axe_reports_no_accessibility_violation_in_any_inspector_tab(
     broker.faults.on("basic.get", optional=True).drop()
     broker.faults.memory_alarm()
     broker.publish(b"lost", routing_key="nowhere")
-    page = open_page(broker, color_scheme=scheme, reduced_motion="reduce")
+    window = {"width": width, "height": 844}
+    page = open_page(broker, color_scheme=scheme, reduced_motion="reduce", viewport=window)
     page.evaluate(f"{script}; 0")
     found = {}
     for tab in TABS:
         page.click(f"#tab-{tab}")
-        if tab in ("queues", "connections", "timeline"):
+        if tab in ("queues", "messages", "connections", "timeline"):
             page.click(f"#view-{tab} .list .row >> nth=0")
             page.wait_for_selector("#detail table")
             page.wait_for_timeout(0)

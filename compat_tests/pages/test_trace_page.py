@@ -159,7 +159,7 @@ def test_successive_heartbeats_are_one_row_and_single_heartbeat_shows_real_time(
     assert page.labels == ["0.000000 s, broker to c1, channel 0: heartbeat 34 heartbeats until 990.000"]
     page = show(Trace.of(beats[1:2], clock="virtual"))
     assert page.labels == ["30.000000 s, real 0.001000 s, broker to c1, channel 0: heartbeat "]
-    assert "<small>real 0.001000</small>" in page.dom
+    assert '<span class="real">0.001000</span>' in page.dom
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_enter_in_search_field_selects_next_or_previous_match(show: Show):
         const query = document.getElementById("query"), said = [];
         const press = (key, shiftKey) =>
           query.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true }));
-        const matches = document.getElementById("matches");
+        const matches = document.getElementById("found");
         const tell = () => said.push([matches.textContent, location.hash.split("&")[0]]);
         query.value = "ORDERS";
         press("Enter"); tell();

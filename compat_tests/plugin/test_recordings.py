@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from compat_tests.plugin.conftest import WriteTests
+from compat_tests.unit.trace.pages import data_of
 from fakeamqp.trace import load
 from pytest_plugin.file_names import file_name
 
@@ -54,6 +55,39 @@ def test_every_test_that_used_a_broker_gets_its_files(write_tests: WriteTests, f
     page = (folder / "test_inner-test_it.html").read_text()
     assert "test_inner.py::test_it" in page and "orders" in page
     assert (folder / "test_inner-test_it.pcapng").read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
+
+
+def test_page_of_a_failed_test_has_its_assertion_source_and_moment(
+    write_tests: WriteTests, folder: Path
+) -> None:
+    write_tests("""
+        import pytest
+
+        @pytest.fixture
+        def late(amqp_broker):
+            yield
+            amqp_broker.publish(b"after the failure", routing_key="orders")
+
+        @pytest.mark.parametrize("count", [2])
+        def test_fails(amqp_broker, late, count):
+            amqp_broker.publish(b"one", routing_key="orders")
+            check(amqp_broker, count)
+
+        def check(broker, count):
+            assert count == 0
+
+        def test_passes(amqp_broker):
+            pass
+    """).run("--amqp-trace=traces", "--amqp-trace-formats=html", passed=1, failed=1)
+    [failed, passed] = [data_of(path.read_text("utf-8")) for path in sorted(folder.glob("*.html"))]
+    failure = failed["failure"]
+    assert failure["test"] == "test_inner.py::test_fails[2]"
+    assert failure["text"].startswith("assert 2 == 0")
+    assert failure["file"] == "test_inner.py"
+    # The line of the test, not of the function that it calls.
+    assert failure["source"][failure["line"] - failure["first"]].strip() == "check(amqp_broker, count)"
+    assert 0 < failure["event"] < failed["events"]
+    assert passed["failure"] is None
 
 
 @pytest.mark.parametrize(

@@ -30,17 +30,22 @@ else:
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "spec" / "rules"
 PROTOCOL_0_9_1 = "0-9-1"
-PROTOCOLS = (PROTOCOL_0_9_1, "0-9", "0-10")
+PROTOCOLS = (PROTOCOL_0_9_1, "0-9", "0-10", "1-0")
 #: Those that share their bytes, so that one test can run over both.
 SHARING = (PROTOCOL_0_9_1, "0-9")
 #: Those whose every rule must have a test or an exception; the others are on their way.
-COMPLETE = frozenset(PROTOCOLS)
+COMPLETE = frozenset((PROTOCOL_0_9_1, "0-9", "0-10"))
 #: The marks that name rules.
 MARKS = ("rule", "deviates")
 #: The personality that brokers have unless they are told otherwise, and the one that follows the documents.
 DEFAULT, TO_THE_LETTER = "rabbitmq-4.3", "spec"
 #: whose behaviour stands beside the documents
-_OTHER = {PROTOCOL_0_9_1: "RabbitMQ", "0-9": "clients in the field", "0-10": "real brokers"}
+_OTHER = {
+    PROTOCOL_0_9_1: "RabbitMQ",
+    "0-9": "clients in the field",
+    "0-10": "real brokers",
+    "1-0": "RabbitMQ",
+}
 
 
 @dataclass(frozen=True)

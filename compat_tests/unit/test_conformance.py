@@ -155,7 +155,7 @@ def test_rule_id_is_looked_up_in_catalogue_of_its_protocol() -> None:
     assert unknown(catalogues, ["0-10/frame/layout", "0-9-1/frame/layout"]) == []
     assert unknown(catalogues, ["0-10/frame/lay-out", "0-8/frame/layout"]) == [
         "no rule '0-10/frame/lay-out'; did you mean '0-10/frame/layout'?",
-        "no rule '0-8/frame/layout'; an id begins with 0-9-1 or 0-9 or 0-10",
+        "no rule '0-8/frame/layout'; an id begins with 0-9-1 or 0-9 or 0-10 or 1-0",
     ]
 
 

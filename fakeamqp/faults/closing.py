@@ -67,7 +67,9 @@ class CloseAction(Action):
         allowed: frozenset[str] = frozenset()
         if self.says_why:
             allowed = (
-                frozenset(("connection.close",)) if channel is None else group.protocol.allowed_while_closing
+                frozenset((group.protocol.connection_closer,))
+                if channel is None
+                else group.protocol.allowed_while_closing
             )
 
         def close() -> None:

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 
 __all__ = ["Conditions", "MethodName", "ProtocolName"]
 
-ProtocolName: TypeAlias = Literal["0-9-1", "0-10", "0-9", "0-8"]
+ProtocolName: TypeAlias = Literal["0-9-1", "0-10", "1-0", "0-9", "0-8"]
 """The name of a protocol."""
 
 MethodName: TypeAlias = Literal[
@@ -14,6 +14,7 @@ MethodName: TypeAlias = Literal[
     "connection.heartbeat",
     "confirm",
     "*",
+    "*.",
     "*.accept",
     "*.ack",
     "*.acquire",
@@ -110,22 +111,37 @@ MethodName: TypeAlias = Literal[
     "*.update-secret",
     "*.update-secret-ok",
     "access.*",
+    "attach.*",
     "basic.*",
+    "begin.*",
     "channel.*",
+    "close.*",
     "confirm.*",
     "connection.*",
+    "detach.*",
+    "disposition.*",
     "dtx.*",
+    "end.*",
     "exchange.*",
     "execution.*",
     "file.*",
+    "flow.*",
     "message.*",
+    "open.*",
     "queue.*",
+    "sasl-challenge.*",
+    "sasl-init.*",
+    "sasl-mechanisms.*",
+    "sasl-outcome.*",
+    "sasl-response.*",
     "session.*",
     "stream.*",
+    "transfer.*",
     "tunnel.*",
     "tx.*",
     "access.request",
     "access.request-ok",
+    "attach",
     "basic.ack",
     "basic.cancel",
     "basic.cancel-ok",
@@ -146,6 +162,7 @@ MethodName: TypeAlias = Literal[
     "basic.recover-sync-ok",
     "basic.reject",
     "basic.return",
+    "begin",
     "channel.close",
     "channel.close-ok",
     "channel.flow",
@@ -156,6 +173,7 @@ MethodName: TypeAlias = Literal[
     "channel.ping",
     "channel.pong",
     "channel.resume",
+    "close",
     "confirm.select",
     "confirm.select-ok",
     "connection.blocked",
@@ -173,6 +191,8 @@ MethodName: TypeAlias = Literal[
     "connection.unblocked",
     "connection.update-secret",
     "connection.update-secret-ok",
+    "detach",
+    "disposition",
     "dtx.commit",
     "dtx.end",
     "dtx.forget",
@@ -185,6 +205,7 @@ MethodName: TypeAlias = Literal[
     "dtx.set-timeout",
     "dtx.start",
     "dtx.start-ok",
+    "end",
     "exchange.bind",
     "exchange.bind-ok",
     "exchange.bound",
@@ -213,6 +234,7 @@ MethodName: TypeAlias = Literal[
     "file.reject",
     "file.return",
     "file.stage",
+    "flow",
     "message.accept",
     "message.acquire",
     "message.append",
@@ -236,6 +258,7 @@ MethodName: TypeAlias = Literal[
     "message.stop",
     "message.subscribe",
     "message.transfer",
+    "open",
     "queue.bind",
     "queue.bind-ok",
     "queue.declare",
@@ -247,6 +270,11 @@ MethodName: TypeAlias = Literal[
     "queue.query",
     "queue.unbind",
     "queue.unbind-ok",
+    "sasl-challenge",
+    "sasl-init",
+    "sasl-mechanisms",
+    "sasl-outcome",
+    "sasl-response",
     "session.attach",
     "session.attached",
     "session.command-point",
@@ -269,6 +297,7 @@ MethodName: TypeAlias = Literal[
     "stream.qos",
     "stream.qos-ok",
     "stream.return",
+    "transfer",
     "tunnel.request",
     "tx.commit",
     "tx.commit-ok",
@@ -283,14 +312,18 @@ MethodName: TypeAlias = Literal[
 class Conditions(TypedDict, total=False):
     """What a rule of `Faults.on` compares: a value, a pattern, or a function of the value."""
 
+    aborted: Any
     accept_mode: Any
     acquire_mode: Any
     active: Any
+    additional_data: Any
     alternate_exchange: Any
     app_id: Any
     application_headers: Any
     arguments: Any
     auto_delete: Any
+    available: Any
+    batchable: Any
     binding_key: Any
     body: Any
     broadcast: Any
@@ -302,6 +335,7 @@ class Conditions(TypedDict, total=False):
     class_code: Any
     class_id: Any
     client_properties: Any
+    closed: Any
     cluster_id: Any
     code: Any
     command_code: Any
@@ -313,19 +347,26 @@ class Conditions(TypedDict, total=False):
     consume_rate: Any
     consumer_count: Any
     consumer_tag: Any
+    container_id: Any
     content_encoding: Any
     content_length: Any
     content_size: Any
     content_type: Any
     correlation_id: Any
     data_name: Any
+    delivery_count: Any
+    delivery_id: Any
     delivery_mode: Any
     delivery_tag: Any
     description: Any
+    desired_capabilities: Any
     destination: Any
     discard_unroutable: Any
+    drain: Any
     dtx_identifier: Any
     durable: Any
+    echo: Any
+    error: Any
     error_code: Any
     error_info: Any
     exchange: Any
@@ -337,54 +378,77 @@ class Conditions(TypedDict, total=False):
     field_index: Any
     filename: Any
     filter: Any
+    first: Any
     flow_mode: Any
     force: Any
     fragments: Any
     frame_max: Any
+    handle: Any
+    handle_max: Any
     headers: Any
     heartbeat: Any
     heartbeat_max: Any
     heartbeat_min: Any
     host: Any
+    hostname: Any
     identifier: Any
+    idle_time_out: Any
     if_empty: Any
     if_unused: Any
     immediate: Any
+    incoming_locales: Any
+    incoming_window: Any
+    incomplete_unsettled: Any
+    initial_delivery_count: Any
+    initial_response: Any
     insist: Any
     internal: Any
     join: Any
     known_hosts: Any
+    last: Any
+    link_credit: Any
     locale: Any
     locales: Any
     mandatory: Any
     max_frame_size: Any
+    max_message_size: Any
     mechanism: Any
     mechanisms: Any
     message_count: Any
+    message_format: Any
     message_id: Any
     meta_data: Any
     method_id: Any
+    more: Any
     multiple: Any
     name: Any
     new_secret: Any
+    next_incoming_id: Any
+    next_outgoing_id: Any
     no_ack: Any
     no_local: Any
     no_wait: Any
     nowait: Any
     octets: Any
+    offered_capabilities: Any
     one_phase: Any
     out_of_band: Any
+    outgoing_locales: Any
+    outgoing_window: Any
     passive: Any
     prefetch_count: Any
     prefetch_size: Any
     priority: Any
+    properties: Any
     proxy_name: Any
     queue: Any
+    rcv_settle_mode: Any
     read: Any
     realm: Any
     reason: Any
     redelivered: Any
     reference: Any
+    remote_channel: Any
     reply_code: Any
     reply_text: Any
     reply_to: Any
@@ -393,14 +457,20 @@ class Conditions(TypedDict, total=False):
     resume: Any
     resume_id: Any
     resume_ttl: Any
+    role: Any
     routing_key: Any
+    sasl_server_mechanisms: Any
     security_token: Any
     server_properties: Any
     session: Any
     set_redelivered: Any
+    settled: Any
+    snd_settle_mode: Any
     source: Any
     staged_size: Any
+    state: Any
     suspend: Any
+    target: Any
     text: Any
     ticket: Any
     timely_reply: Any
@@ -411,6 +481,7 @@ class Conditions(TypedDict, total=False):
     ttl: Any
     type: Any
     unit: Any
+    unsettled: Any
     user_id: Any
     value: Any
     version_major: Any

@@ -118,6 +118,14 @@ class FaultPort(Protocol):
         """In 0-10: the frames of a command, behind a command point if the client expects another id."""
         return frames
 
+    def withhold_delivery(self, number: int, delivery_id: int | None) -> int | None:
+        """In 1.0: withhold the delivery with this id. Returns the key for `resume_delivery`, or None."""
+        return None
+
+    def resume_delivery(self, number: int, key: int) -> int:
+        """In 1.0: the delivery id of a withheld delivery that the client gets now."""
+        return key
+
     # --- received methods that the channel does not receive ---------------------------------------------
     # `what` is what counts: None for a publish in 0-9-x, a `Request` or a `Response` in 0-9, the frames of a
     # command in 0-10. Without confirms a publish is not counted.
@@ -166,6 +174,10 @@ class FaultPort(Protocol):
 
     def destinations(self, number: int, method: Any, properties: Any) -> tuple[str, ...]:
         """The names of the queues that a publish is routed to. Asking changes nothing."""
+
+    def link_target(self, number: int, handle: int) -> tuple[str, str] | None:
+        """In 1.0: exchange and routing key of a link from the client; None if each message has its own."""
+        return None
 
     def exchange_type(self, name: str) -> str | None:
         """The type of an exchange, or None where there is no such exchange."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fakeamqp.management.server import HttpServer
     from fakeamqp.model.tap import Tap
     from fakeamqp.proxy import Proxy
+    from fakeamqp.trace.failure import Failure
 
 _log = logging.getLogger("fakeamqp.management")
 _NEEDED = ("starlette", "uvicorn")
@@ -65,9 +66,10 @@ class ManagementCompanion:
         """The numeric host and the port; None before the first start."""
         return self._address
 
-    def hold_open(self, title: str, released: threading.Event | None) -> None:
+    def hold_open(self, title: str, released: threading.Event | None, failure: Failure | None = None) -> None:
         """Tell the page that a failed test is held open until `released` is set; None ends this."""
         self.inspector.title = title
+        self.inspector.failure = failure
         self.inspector.held = released
 
     @cached_property

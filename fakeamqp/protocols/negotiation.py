@@ -59,7 +59,7 @@ class Negotiation:
                 self._refuse(octets)
             return
         row = registry.by_header(octets[:8])
-        if row is None:
+        if row is None or row.name in self._state.personality.unspoken_protocols:
             self._refuse(octets)
             return
         self._end()

@@ -136,6 +136,13 @@ PROTOCOLS = (
         connection="server_connection:Amqp010Connection",
     ),
     Row(
+        "1-0",
+        (b"AMQP\x03\x01\x00\x00",),
+        "amqp_1_0",
+        ("links",),
+        connection="server_connection:Amqp10Connection",
+    ),
+    Row(
         "0-9",
         (b"AMQP\x01\x01\x00\x09",),
         "amqp_0_9",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         FrameEvent as FrameEvent,
         ModelEvent as ModelEvent,
     )
+    from fakeamqp.trace.failure import Failure as Failure
     from fakeamqp.trace.json_lines import RecordingError as RecordingError
     from fakeamqp.trace.parquet import PyarrowMissing as PyarrowMissing
     from fakeamqp.trace.recorder import Recorder as Recorder
@@ -48,6 +49,7 @@ else:
                 "UnknownRule",
             ),
             "fakeamqp.trace.events": ("ConnectionEvent", "Event", "FrameEvent", "ModelEvent"),
+            "fakeamqp.trace.failure": ("Failure",),
             "fakeamqp.trace.json_lines": ("RecordingError",),
             "fakeamqp.trace.parquet": ("PyarrowMissing",),
             "fakeamqp.trace.recorder": ("Recorder",),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fakeamqp.trace.checks import Allow, Findings
+    from fakeamqp.trace.failure import Failure
 
 UNFINISHED = "the recording has no end: the proxy that wrote it was killed, or still runs"
 _ARROWS = {"received": "->", "sent": "<-"}
@@ -191,22 +192,30 @@ class Trace:
 
         write(self, path)
 
-    def html(self, path: str | os.PathLike[str] | None = None, *, title: str = "") -> str:
+    def html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        title: str = "",
+        failure: Failure | None = None,
+    ) -> str:
         """A self-contained HTML page: a sequence diagram with filter and search. It loads no other resource.
 
-        `page.html#e123` opens the page at `events[123]`. The page has the first 16 KiB of each body and no
-        passwords.
+        `page.html#e123` opens the page at `events[123]`, `page.html#message=4` the story of a message: what
+        happened to the message with this number in the facts of events. The page has the first 16 KiB of
+        each body and no passwords.
 
         Args:
             path: also write the page to this file; an existing file is replaced.
             title: of the page, such as the name of a test.
+            failure: of a test; the page opens there, with the assertion and the source beside the events.
 
         Raises:
             OSError: the file cannot be written.
         """
         from fakeamqp.trace.html import page
 
-        text = page(self.events, self.dropped, title, self.clock)
+        text = page(self.events, self.dropped, title, self.clock, failure)
         if path is not None:
             with open(path, "w", encoding="utf-8", newline="\n") as file:
                 file.write(text)

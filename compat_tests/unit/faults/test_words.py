@@ -117,7 +117,7 @@ NONSENSE: dict[str, Callable[[Faults], Any]] = {
     "there is no method 'declare'; did you mean 'exchange.declare' or 'queue.declare'?": lambda f: f.on(
         "declare"
     ),
-    "there is no method 'transfer'; did you mean 'message.transfer'?": lambda f: f.on("transfer"),
+    "there is no method 'subscribe'; did you mean 'message.subscribe'?": lambda f: f.on("subscribe"),
     "there is no method 'publish'; did you mean 'file.publish' or 'stream.publish'?": lambda f: f.on(
         "publish", protocol="0-10"
     ),

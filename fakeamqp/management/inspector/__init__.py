@@ -1,12 +1,14 @@
 """The inspector page: what a broker or a proxy holds and does, live in a browser, with a few actions.
 
-`page.html`, `page.css` and `page.js` are the page. It loads nothing else, and asks for all it shows:
+`page.html`, `page.css` and `page.js` are the page, with what all pages share in `fakeamqp.trace.pages`. It
+loads nothing else, and asks for all it shows:
 
 | module | what it makes |
 |---|---|
 | `snapshot` | the whole broker as plain values, and what differs between two of them |
-| `flows` | how many messages went through each exchange and to each queue |
-| `timeline` | the lines of new events of the trace, and the details of one |
+| `flows` | how many messages went through each exchange and along each binding, and the rates of queues |
+| `timeline` | the lines of new events of the trace, the details of one, the story of a message, search |
+| `outcomes` | messages that were published, returned, dead-lettered or dropped |
 | `details` | messages, and everything about one queue, exchange or connection |
 | `fault_form` | what the form for fault rules offers |
 | `actions` | the questions of the page |

@@ -14,6 +14,7 @@ from fakeamqp.management.inspector.details import (
     messages,
     queue_details,
 )
+from fakeamqp.management.inspector.outcomes import outcomes
 
 if TYPE_CHECKING:
     from fakeamqp.management.inspector.inspector import Inspector
@@ -41,6 +42,17 @@ def _event(inspector: Inspector, asked: Asked) -> Any:
     return inspector.timeline.detail(_number(asked, "serial"), _number(asked, "place"))
 
 
+def _outcomes(inspector: Inspector, asked: Asked) -> Any:
+    return outcomes(
+        inspector,
+        _text(asked, "kind"),
+        _text(asked, "text"),
+        _end(asked, "before"),
+        _number(asked, "start"),
+        _number(asked, "count", 100),
+    )
+
+
 def _end_hold(inspector: Inspector, asked: Asked) -> None:
     if inspector.held is None:
         raise BadRequest("no test is held open")
@@ -51,6 +63,13 @@ QUESTIONS: Mapping[str, Answer] = {
     "messages": _messages,
     "message": _one_message,
     "event": _event,
+    "outcomes": _outcomes,
+    "search": lambda inspector, asked: inspector.timeline.search(
+        _text(asked, "text"), _number(asked, "serial"), _end(asked, "until")
+    ),
+    "story": lambda inspector, asked: inspector.timeline.story(
+        _number(asked, "message"), _end(asked, "until")
+    ),
     "fault-offers": lambda inspector, asked: fault_form.offers(),
     "queue": lambda inspector, asked: queue_details(
         inspector, _text(asked, "virtual_host"), _text(asked, "name")
@@ -69,6 +88,10 @@ def _text(asked: Asked, name: str) -> str:
     if not isinstance(value, str):
         raise BadRequest(f"{name} must be text, not {value!r}")
     return value
+
+
+def _end(asked: Asked, name: str) -> int | None:
+    return None if asked.get(name) is None else _number(asked, name)
 
 
 def _number(asked: Asked, name: str, default: int = 0) -> int:

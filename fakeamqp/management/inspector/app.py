@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import PlainTextResponse, Response
@@ -26,9 +26,10 @@ from fakeamqp.management.control.app import fields_of
 from fakeamqp.management.errors import Refused, not_found
 from fakeamqp.management.inspector.actions import QUESTIONS
 from fakeamqp.management.inspector.snapshot import changes
+from fakeamqp.trace.pages import page_of, script_of, style_of, words
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable
     from typing import TypeAlias
 
     from starlette.requests import Request
@@ -62,10 +63,13 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-_FILES = {
-    "": ("page.html", "text/html"),
-    "page.css": ("page.css", "text/css"),
-    "page.js": ("page.js", "text/javascript"),
+_LINKS = """<link rel="icon" href="data:,">
+<link rel="stylesheet" href="page.css">
+<script src="page.js" defer></script>"""
+_FILES: Mapping[str, tuple[str, Callable[[str], str]]] = {
+    "": ("text/html", lambda package: page_of(package, _LINKS, title="fakeamqp inspector")),
+    "page.css": ("text/css", style_of),
+    "page.js": ("text/javascript", script_of),
 }
 PUBLIC = frozenset(("/", "/inspector", *(f"/inspector/{name}" for name in _FILES)))
 """Paths without a login, which say nothing about the broker."""
@@ -102,12 +106,15 @@ async def _to_page(request: Request) -> Response:
 
 
 async def _page(request: Request) -> Response:
-    name, kind = _FILES[request.url.path.rpartition("/")[2]]
-    return Response(files(__package__).joinpath(name).read_bytes(), media_type=kind, headers=_HEADERS)
+    kind, made = _FILES[request.url.path.rpartition("/")[2]]
+    return Response(made(__package__), media_type=kind, headers=_HEADERS)
 
 
 async def _events(request: Request) -> Response:
-    return _EventStream(request.app.state.inspector)
+    asked = request.query_params
+    known = asked.get("serial", ""), asked.get("clears", "")
+    serial, clears = (int(each) if each.isdecimal() else None for each in known)
+    return _EventStream(request.app.state.inspector, serial or 0, clears)
 
 
 async def _ask(request: Request) -> Response:
@@ -128,10 +135,11 @@ class _EventStream(Response):
     Starlette's own would end with an exception, and so with a traceback on stderr, when the server stops.
     """
 
-    def __init__(self, inspector: Inspector) -> None:
+    def __init__(self, inspector: Inspector, serial: int, clears: int | None) -> None:
         super().__init__(headers=_HEADERS, media_type="text/event-stream")
         del self.headers["content-length"]
         self._inspector = inspector
+        self._known = serial, clears
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send events. The server cancels this when it stops."""
@@ -144,7 +152,7 @@ class _EventStream(Response):
             return not closed.done()
 
         with suppress(asyncio.CancelledError):
-            async for event in _events_of(self._inspector, wait):
+            async for event in _events_of(self._inspector, wait, *self._known):
                 await send({"type": "http.response.body", "body": event, "more_body": True})
         closed.cancel()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -155,13 +163,17 @@ async def _until_closed(receive: Receive) -> None:
         pass
 
 
-async def _events_of(inspector: Inspector, wait: Callable[[float], Awaitable[bool]]) -> AsyncIterator[bytes]:
+async def _events_of(
+    inspector: Inspector, wait: Callable[[float], Awaitable[bool]], serial: int, clears: int | None
+) -> AsyncIterator[bytes]:
     clock = asyncio.get_running_loop().time
     began = clock()
     snapshot = inspector.snapshot()
-    lines = inspector.timeline.lines(0, _FIRST_LINES)
-    serial, clears = (0, None) if lines is None else (lines["next"], lines["clears"])
-    yield b"retry: 1000\n\n" + _event("state", {**snapshot, "timeline": lines, "clock": _instant(inspector)})
+    lines = inspector.timeline.lines(serial, _FIRST_LINES, clears)
+    if lines is not None:
+        serial, clears = lines["next"], lines["clears"]
+    state = {**snapshot, "timeline": lines, "clock": _instant(inspector), "words": words()}
+    yield b"retry: 1000\n\n" + _event("state", state)
     spoken = clock()
     while await wait(max(_PERIOD, (clock() - began) / _SHARE)):
         began = clock()

@@ -12,7 +12,7 @@ from fakeamqp.trace.html.rows import body_form, bounded, fields_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from fakeamqp.inspect.messages import MessageView
+    from fakeamqp.inspect.messages import ContentView, MessageView
     from fakeamqp.management.inspector.inspector import Inspector
     from fakeamqp.model.exchanges.exchange import Binding
     from fakeamqp.model.policies import Policy
@@ -50,13 +50,15 @@ def messages(
         for stored, size, view in parts:
             # What stands before is skipped without a step of Python for each message.
             some = list(islice(stored, min(place, size), min(place + left, size)))
-            taken += [(_key(each), view(each)) for each in some]
+            taken += [(_key(each), _number(each), view(each)) for each in some]
             left -= len(some)
             place = max(0, place - size)
     return {
         "total": total,
         "start": start,
-        "messages": [{"key": key, **_message(view, _PREVIEW)} for key, view in taken],
+        "messages": [
+            {"key": key, "message": number, **_message(view, _PREVIEW)} for key, number, view in taken
+        ],
     }
 
 
@@ -80,11 +82,11 @@ def message(inspector: Inspector, virtual_host: str, queue: str, at: int, key: s
         others = ((each, view) for stored, _, view in parts for each in islice(stored, _SEARCHED))
         for each, view in chain(near, others):
             if _key(each) == key:
-                found = view(each)
+                number, found = _number(each), view(each)
                 break
         else:
             return None
-    return {"key": key, **_message(found, _MOST_BODY)}
+    return {"key": key, "message": number, **_message(found, _MOST_BODY)}
 
 
 def _parts(queue: Queue) -> list[tuple[Iterable[Any], int, Callable[[Any], MessageView]]]:
@@ -109,11 +111,18 @@ def _key(stored: Any) -> str:
     return f"{id(queued)}" if offset is None else f"offset {offset}"
 
 
-def _message(view: MessageView, most: int) -> dict[str, Any]:
+def _number(stored: Any) -> int:
+    """The number of the message in what a queue stores."""
+    queued = getattr(stored, "queued", stored)
+    number: int = getattr(queued, "message", queued).number
+    return number
+
+
+def content(view: ContentView, most: int) -> dict[str, Any]:
+    """The address, the properties and the beginning of the body of any message."""
     properties = {name: value for name, value in view.properties.items() if name != "headers"}
     body = view.body
     return {
-        "state": view.state,
         "exchange": view.exchange,
         "routing_key": view.routing_key,
         "properties": bounded(fields_of(properties.items())),
@@ -121,6 +130,13 @@ def _message(view: MessageView, most: int) -> dict[str, Any]:
         "body": body_form(body[:most], len(body)),
         "shown": min(most, len(body)),
         "size": len(body),
+    }
+
+
+def _message(view: MessageView, most: int) -> dict[str, Any]:
+    return {
+        **content(view, most),
+        "state": view.state,
         "redelivered": view.redelivered,
         "expires_in": view.expires_in,
         "offset": view.offset,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fakeamqp.management.control.control import Control
     from fakeamqp.model.state import BrokerState
     from fakeamqp.runtime.engine import Engine
+    from fakeamqp.trace.failure import Failure
 
 
 class Inspector:
@@ -27,6 +28,7 @@ class Inspector:
         state: its model, which is read inside the engine only.
         held: an event that the page may set to let a held test continue, or None.
         title: what the page is about, such as the id of a held test.
+        failure: of the held test, or None.
     """
 
     def __init__(self, control: Control) -> None:
@@ -35,6 +37,7 @@ class Inspector:
         self.state: BrokerState = control.state
         self.held: threading.Event | None = None
         self.title = ""
+        self.failure: Failure | None = None
         self.flows: Flows = Flows()
         self.timeline: Timeline = Timeline(control.engine, control.endpoint._recorder)
 

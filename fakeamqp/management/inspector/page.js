@@ -1,7 +1,6 @@
-"use strict";
-// Data from peers reaches the page through text nodes only; the policy forbids markup made from text.
+// The policy forbids markup made from text.
 (() => {
-  const TABS = [["topology", "Topology"], ["queues", "Queues"], ["connections", "Connections"], ["timeline", "Timeline"], ["time", "Time"], ["faults", "Faults"], ["publish", "Publish"]];
+  const TABS = [["topology", "Topology"], ["queues", "Queues"], ["messages", "Messages"], ["connections", "Connections"], ["timeline", "Timeline"], ["time", "Time"], ["faults", "Faults"], ["publish", "Publish"]];
   const KINDS = [["method", "Methods"], ["frame", "Other frames"], ["heartbeat", "Heartbeats"], ["model", "Model"], ["connection", "Connections"], ["fault", "Faults"]];
   const OVERSCAN = 8;        // rows made beyond what is visible
   const MOST_LINES = 5000;   // lines of the timeline that the page keeps
@@ -10,18 +9,10 @@
   const CONSUMERS_OF_QUEUE = 4;
   const LABELS_OF_QUEUE = 4;
 
-  const $ = (id) => document.getElementById(id);
-  const root = document.documentElement;
+  const { $, root, element, button, number, many, plainly, seen, span, preview, section, table, bodySection, story, WORDS, glossary, failed, kept, colours } = parts;
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
   // --- helpers --------------------------------------------------------------------------------------------
-
-  function element(tag, name, ...children) {
-    const made = document.createElement(tag);
-    if (name) made.className = name;
-    made.append(...children.flat());
-    return made;
-  }
 
   function svg(tag, attributes, text) {
     const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -30,63 +21,9 @@
     return made;
   }
 
-  function button(text, name, action) {
-    const made = element("button", name, text);
-    made.type = "button";
-    made.addEventListener("click", action);
-    return made;
-  }
-
-  const number = (value) => value.toLocaleString("en-US");
-  const many = (count, what) => `${number(count)} ${what}${count === 1 ? "" : "s"}`;
-
-  // Invisible characters, and those that change the direction of text, are shown by their codes.
-  const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
-
-  function code(character) {
-    const value = character.charCodeAt(0);
-    // A lone surrogate of this range stands for an octet that is not UTF-8.
-    const small = value < 256 ? value : value >= 0xdc80 && value <= 0xdcff ? value - 0xdc00 : -1;
-    return small >= 0 ? `\\x${small.toString(16).padStart(2, "0")}` : `\\u${value.toString(16).padStart(4, "0")}`;
-  }
-
-  const plainly = (text) => String(text).replace(UNSEEN, code);
-
-  function seen(text) {
-    const parts = [];
-    let start = 0;
-    for (const found of text.matchAll(UNSEEN)) {
-      if (found.index > start) parts.push(document.createTextNode(text.slice(start, found.index)));
-      parts.push(element("span", "escaped", code(found[0])));
-      start = found.index + found[0].length;
-    }
-    if (start < text.length || !parts.length) parts.push(document.createTextNode(text.slice(start)));
-    return parts;
-  }
-
-  function span(value) {
-    if (value < 0.0005) return "0 s";
-    if (value < 1) return `${(value * 1e3).toFixed(value < 0.01 ? 2 : 0)} ms`;
-    if (value < 120) return `${value.toFixed(value < 10 ? 2 : 1)} s`;
-    if (value < 7200) return `${(value / 60).toFixed(1)} min`;
-    if (value < 172800) return `${(value / 3600).toFixed(1)} h`;
-    return `${(value / 86400).toFixed(1)} days`;
-  }
-
   function bytes(value) {
     if (value < 10000) return many(value, "byte");
     return value < 1e7 ? `${(value / 1024).toFixed(1)} KiB` : `${(value / 1048576).toFixed(1)} MiB`;
-  }
-
-  function decoded(body) {
-    if (body[0] === "text") return null;
-    return Uint8Array.from(atob(body[1]), (character) => character.charCodeAt(0));
-  }
-
-  function preview(body, size) {
-    if (size === 0) return "(empty)";
-    if (body[0] === "text") return body[1].slice(0, 160).replace(/\s+/g, " ");
-    return Array.from(decoded([body[0], body[1].slice(0, 32)]), (octet) => octet.toString(16).padStart(2, "0")).join(" ");
   }
 
   /** A short mark that something has changed. */
@@ -106,14 +43,14 @@
 
   const store = {
     broker: {}, time: { timers: [] }, exchanges: new Map(), bindings: new Map(), queues: new Map(), consumers: new Map(),
-    connections: new Map(), faults: new Map(), flows: new Map(), clock: 0, clockAt: performance.now(),
+    connections: new Map(), faults: new Map(), flows: new Map(), rates: new Map(), clock: 0, clockAt: performance.now(),
   };
-  const SECTIONS = ["exchanges", "bindings", "queues", "consumers", "connections", "faults", "flows"];
+  const SECTIONS = ["exchanges", "bindings", "queues", "consumers", "connections", "faults", "flows", "rates"];
   const state = {
     tab: "topology", paused: false, host: null, graphQueues: QUEUES_IN_GRAPH, selected: null, sort: ["", 1], token: "", login: "",
-    kinds: new Set(KINDS.keys()), structure: true,
+    kinds: new Set(KINDS.keys()), structure: true, outcome: "published", found: null, peers: new Set(), known: false,
   };
-  const lines = { all: [], shown: [], skipped: 0, heard: new Map() };
+  const lines = { all: [], shown: [], skipped: 0, heard: new Map(), next: 0, clears: "" };
   const hotRoutes = new Map();   // key of a route or an exchange: when its count last rose
 
   class Problem extends Error {
@@ -138,6 +75,10 @@
   }
 
   const ask = (name, body = {}) => call("POST", `ask/${name}`, body);
+  /** Ask about the broker as it is now, which a paused page does not show. */
+  const askNow = (name, body) => (state.paused ? Promise.reject(new Problem("The page is paused, and this was not loaded before. Go on to see it.", 0)) : ask(name, body));
+  /** The end of what a paused page knows of the timeline. */
+  const until = () => (state.paused ? lines.next : null);
   const control = (method, path, body) => call(method, `../control/v1/${path}`, body);
   /** A name in a path. A lone surrogate stands for an octet that is not UTF-8. */
   const quoted = (name) => name.split(/((?<![\ud800-\udbff])[\udc80-\udcff])/).map((part, at) => (at % 2 ? `%${(part.charCodeAt(0) - 0xdc00).toString(16)}` : encodeURIComponent(part))).join("");
@@ -170,8 +111,8 @@
       state.structure = true;
       store.broker = data.broker;
       store.time = data.time;
-      if (!usable(state.tab)) show("connections");
-      lines.all = []; lines.skipped = 0; lines.heard.clear();
+      Object.assign(WORDS, data.words);
+      if (!usable(state.tab)) show("connections", false);
     } else {
       for (const section of SECTIONS) {
         if (!data[section]) continue;
@@ -181,20 +122,21 @@
           const old = rows.get(key);
           if (section === "flows") {
             if (row > (old || 0)) hotRoutes.set(key, now);
-            if (old === undefined && key[0] !== "u" && !(graph && graph.known.has(key))) state.structure = true;
-          } else if (section !== "connections" && section !== "faults" && (!old || section === "bindings" || section === "exchanges" || old.dead_letter_exchange !== row.dead_letter_exchange)) {
+            if (old === undefined && "rp".includes(key[0]) && !(graph && graph.known.has(key))) state.structure = true;
+          } else if (section !== "connections" && section !== "faults" && section !== "rates" && (!old || section === "bindings" || section === "exchanges" || old.dead_letter_exchange !== row.dead_letter_exchange)) {
             state.structure = true;
           }
           rows.set(key, row);
         }
-        if (data[section].gone.length && section !== "faults") state.structure = true;
+        if (data[section].gone.length && section !== "faults" && section !== "rates") state.structure = true;
       }
       if (data.broker) store.broker = data.broker;
       if (data.time) store.time = data.time;
     }
     if (data.clock !== undefined) { store.clock = data.clock; store.clockAt = now; }
     if (data.timeline) takeLines(data.timeline);
-    if (!state.paused) schedule();
+    if (!state.known) { state.known = true; follow(); }
+    schedule();
     messagesMayHaveChanged(data);
   }
 
@@ -227,10 +169,15 @@
     put($("live-text"), text);
   }
 
+  let stream = null, goOn = () => {};
+
+  /** Follow the broker. A paused page has no stream, so nothing new reaches it; it goes on where it was. */
   async function listen() {
     for (;;) {
+      if (state.paused) { live("on", "Paused"); await new Promise((done) => { goOn = done; }); }
       try {
-        const answer = await fetch("events", { headers: { authorization: authorization(), accept: "text/event-stream" }, credentials: "omit", cache: "no-store" });
+        stream = new AbortController();
+        const answer = await fetch(`events?serial=${lines.next}&clears=${lines.clears}`, { headers: { authorization: authorization(), accept: "text/event-stream" }, credentials: "omit", cache: "no-store", signal: stream.signal });
         if (answer.status === 401 || answer.status === 403) {
           const { reason } = await answer.json();
           live("lost", "Not logged in");
@@ -238,9 +185,10 @@
           continue;
         }
         if (!answer.ok) throw new Problem((await answer.json()).reason || "", answer.status);
-        live("on", state.paused ? "Paused" : "Live");
+        live("on", "Live");
         await read(answer.body.pipeThrough(new TextDecoderStream()).getReader());
       } catch { /* tried again below */ }
+      if (state.paused) continue;
       live("lost", "Connection lost, trying again");
       await wait(1000);
     }
@@ -397,12 +345,60 @@
       const to = { ArrowDown: from + 1, ArrowUp: Math.max(0, from - 1), PageDown: from + page, PageUp: from - page, Home: 0, End: this.count - 1 }[event.key];
       if (to !== undefined) {
         event.preventDefault();
+        state.moving = true;   // Back does not return to each row on the way.
         this.pick(Math.max(0, Math.min(this.count - 1, to)), state.selected !== null && this.follows);
+        state.moving = false;
       } else if (event.key === "Enter" && at >= 0) {
         event.preventDefault();
         this.open(this.get(at), at);
         $("detail").focus();
       }
+    }
+  }
+
+  /** A list of messages, which are fetched where they are looked at. */
+  class Fetched {
+    /** `question()` is what is asked: its name and its fields. `told(total, answer)` hears what came. */
+    constructor(where, { height, question, make, label, open, told }) {
+      Object.assign(this, { question, told });
+      this.got = new Map();
+      this.busy = this.ended = false;
+      this.stale = true;
+      this.list = new List(where, { height, get: (at) => this.at(at), key: (item) => item.key, label, make, open });
+      this.list.follows = true;
+    }
+
+    at(at) {
+      const item = this.got.get(at);
+      if (!item && !this.stale && at < this.list.count) { this.missing = true; queueMicrotask(() => this.fetch()); }
+      return item;
+    }
+
+    /** Fetch what is visible, if it is not known or may have changed. One request at a time. */
+    async fetch() {
+      if (this.busy || this.ended || !(this.stale || this.missing)) return;
+      this.busy = true;
+      const afresh = this.stale;
+      this.stale = this.missing = false;
+      const { where, height } = this.list;
+      const first = Math.max(0, Math.floor(where.scrollTop / height + where.clientHeight / height / 2) - WINDOW / 2);
+      try {
+        const [name, asked, send] = this.question();
+        const answer = await send(name, { ...asked, start: first, count: WINDOW });
+        const { total, start, messages } = answer;
+        if (afresh || this.got.size > 20 * WINDOW) this.got.clear();
+        messages.forEach((message, at) => this.got.set(start + at, message));
+        this.list.size(total);
+        this.list.draw(true);
+        this.told(total, answer);
+      } catch (problem) { if (this.failed) this.failed(problem); }
+      this.busy = false;
+      if (this.stale) setTimeout(() => this.fetch(), 250); else if (this.missing && !state.paused) this.fetch();
+    }
+
+    changed() {
+      this.stale = true;
+      if (!this.busy) setTimeout(() => this.fetch(), 0);
     }
   }
 
@@ -436,9 +432,10 @@
     });
   }
 
-  function show(name) {
+  /** Show a view; `visited` is that of `remember`, or null if the address is written later. */
+  function show(name, visited = true) {
     state.tab = name;
-    if (state.selected && state.selected.kind === "event" && name !== "timeline") close();
+    if (state.selected && ["event", "failure"].includes(state.selected.kind) && name !== "timeline") close();
     for (const [each] of TABS) {
       const chosen = each === name;
       $(`view-${each}`).hidden = !chosen;
@@ -447,9 +444,10 @@
       tab.tabIndex = chosen ? 0 : -1;
     }
     $("panel").setAttribute("aria-labelledby", `tab-${name}`);
+    $("panel").parentNode.classList.toggle("over", name === "topology");
     document.title = `${TABS.find(([each]) => each === name)[1]} - fakeamqp inspector`;
     if (name === "faults" || name === "publish") prepareForms();
-    remember();
+    if (visited !== null) remember(visited);
     render();
   }
 
@@ -465,7 +463,7 @@
   }
 
   /** The views that a proxy has no part in, by what it cannot do. */
-  const NEEDS = { topology: "explain", queues: "queues", time: "clock", publish: "publish" };
+  const NEEDS = { topology: "explain", queues: "queues", messages: "queues", time: "clock", publish: "publish" };
   const usable = (tab) => !(store.broker.impossible || []).includes(NEEDS[tab]);
 
   function renderTop() {
@@ -484,6 +482,7 @@
       stat("Unacked", number(unacked));
     }
     put(badges.queues, number(store.queues.size));
+    put(badges.messages, number((broker.histories || {}).published || 0));
     put(badges.connections, number(store.connections.size));
     put(badges.faults, store.faults.size ? number(store.faults.size) : "");
     put(badges.time, time.timers.length ? number(time.timers.length + (time.more || 0)) : "");
@@ -492,6 +491,7 @@
     put($("alarm"), plainly(alarm));
     $("held").hidden = !broker.held;
     if (broker.held) put($("held-text"), plainly(`A failed test is held open: ${broker.held}`));
+    $("to-failure").hidden = !broker.failure;
   }
 
   // --- topology ---------------------------------------------------------------------------------------------
@@ -537,7 +537,7 @@
     for (const row of store.queues.values()) if (inHost(row) && row.dead_letter_exchange !== undefined) mentioned.add(row.dead_letter_exchange);
     for (const [key, row] of store.exchanges) {
       if (!inHost(row)) continue;
-      const used = !isPredeclared(row.name) || bound.has(key) || store.flows.has(`p${key}`) || (mentioned.has(row.name) && row.name !== "");
+      const used = !isPredeclared(row.name) || bound.has(key) || store.flows.has(`p${key}`) || store.flows.has(`d${key}`) || (mentioned.has(row.name) && row.name !== "");
       if (used || all) exchanges.set(key, row);
     }
     const fits = (row) => row.name.toLowerCase().includes(wanted);
@@ -562,7 +562,7 @@
       const to = binding.kind === "queue" ? queues.has(binding.destination) && `q${binding.destination}` : exchanges.has(binding.destination) && `e${binding.destination}`;
       if (!to) continue;
       const label = binding.count > 1 ? `${binding.keys[0] || '""'} +${binding.count - 1}` : binding.keys[0] || "";
-      edges.push({ from: `e${binding.source}`, to, label, name: "edge", route: binding.kind === "queue" ? `r${binding.source.length} ${binding.source}${binding.destination}` : "" });
+      edges.push({ from: `e${binding.source}`, to, label, name: "edge", route: `${binding.kind === "queue" ? "r" : "x"}${binding.source.length} ${binding.source}${binding.destination}` });
     }
     const passesOn = new Set([...store.bindings.values()].filter((binding) => binding.kind === "exchange").map((binding) => binding.source));
     for (const [key, row] of exchanges) if (row.alternate_exchange !== undefined) passesOn.add(key);
@@ -676,8 +676,8 @@
     specs = new Map(wanted.map((spec) => [spec.id, spec]));
     graph.feeds = [];
     for (const [queue, of] of graph.consumers) for (const [key] of of) graph.feeds.push({ from: `q${queue}`, to: `c${key}`, label: "", name: "edge feed", route: "" });
-    $("stage").style.width = `${width}px`;
-    $("stage").style.height = `${height}px`;
+    if (!zoom) zoomTo(Math.max(0.6, Math.min(1, ($("graph").clientWidth || width) / width)));
+    sized();
     $("edges").setAttribute("width", width);
     $("edges").setAttribute("height", height);
     put($("graph-shown"), `${many(graph.exchanges.size, "exchange")}, ${graph.total > graph.queues.size ? `${number(graph.queues.size)} of ${many(graph.total, "queue")}` : many(graph.total, "queue")}`);
@@ -691,11 +691,61 @@
     drawNear();
   }
 
+  // --- zoom: the stage is scaled, and the sheet around it has the scaled size, so that it scrolls --------------
+
+  let zoom = 0;
+
+  function sized() {
+    const { width, height } = drawn;
+    $("stage").style.width = `${width}px`;
+    $("stage").style.height = `${height}px`;
+    $("stage").style.transform = `scale(${zoom})`;
+    $("sheet").style.width = `${width * zoom}px`;
+    $("sheet").style.height = `${height * zoom}px`;
+  }
+
+  /** Scale the picture; the point at `x`, `y` of the window onto it stays where it is. */
+  function zoomTo(value, x = $("graph").clientWidth / 2, y = $("graph").clientHeight / 2) {
+    const before = zoom || 1, pane = $("graph");
+    const [left, top] = [(pane.scrollLeft + x) / before, (pane.scrollTop + y) / before];
+    zoom = Math.max(0.2, Math.min(2, value));
+    put($("zoom"), `${Math.round(zoom * 100)} %`);
+    sized();
+    pane.scrollLeft = left * zoom - x;
+    pane.scrollTop = top * zoom - y;
+    reached = { top: -1, bottom: -1 };
+    if (graph) { drawNear(); markEdges(); }
+  }
+
+  // The pane lies over the picture, below its controls.
+  new ResizeObserver(([bar]) => { if (bar.target.offsetHeight) $("panel").parentNode.style.setProperty("--bar", `${bar.target.offsetHeight}px`); }).observe(document.querySelector("#view-topology .bar"));
+
+  const fitted = () => Math.min(1, $("graph").clientWidth / drawn.width, $("graph").clientHeight / drawn.height);
+  $("zoom-in").addEventListener("click", () => zoomTo(zoom * 1.25));
+  $("zoom-out").addEventListener("click", () => zoomTo(zoom / 1.25));
+  $("zoom").addEventListener("click", () => zoomTo(1));
+  $("fit").addEventListener("click", () => { zoomTo(fitted()); $("graph").scrollTo(0, 0); });
+  $("graph").addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    const box = $("graph").getBoundingClientRect();
+    zoomTo(zoom * Math.exp(-event.deltaY / 300), event.clientX - box.left, event.clientY - box.top);
+  }, { passive: false });
+  // The ground between the nodes can be dragged.
+  let dragged = null;
+  $("graph").addEventListener("pointerdown", (event) => {
+    if (event.button || event.pointerType === "touch" || event.target.closest(".node")) return;
+    dragged = { x: event.clientX + $("graph").scrollLeft, y: event.clientY + $("graph").scrollTop };
+    $("graph").setPointerCapture(event.pointerId);
+  });
+  $("graph").addEventListener("pointermove", (event) => { if (dragged) $("graph").scrollTo(dragged.x - event.clientX, dragged.y - event.clientY); });
+  for (const end of ["pointerup", "pointercancel"]) $("graph").addEventListener(end, () => { dragged = null; });
+
   let reached = { top: -1, bottom: -1 };   // what part of the graph is in the document
 
   /** Make the nodes and edges that are near the visible part, and remove the others. */
   function drawNear() {
-    const top = $("graph").scrollTop, height = $("graph").clientHeight || 800;
+    const top = $("graph").scrollTop / zoom, height = ($("graph").clientHeight || 800) / zoom;
     if (top >= reached.top + 100 && top + height <= reached.bottom - 100) return;
     reached = { top: top < 500 ? -200 : top - 400, bottom: top + height + 400 };
     const focus = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.id : "";
@@ -752,13 +802,24 @@
       counts.push([part, value]);
       made.append(part);
     };
-    if (spec.kind === "exchange") add("published");
+    if (spec.kind === "exchange") add("in");
     if (spec.kind === "queue") { add("ready"); add("unacked"); }
     if (spec.kind === "consumer") add("unacked");
     made.parts = { title, sub, counts };
     return made;
   }
 
+  const lasting = (value) => (value < 120 ? `${+value.toFixed(3)} s` : span(value));
+  /** The marks of a queue, as RabbitMQ's page has them, each with its explanation. */
+  const features = (row) => [
+    row.type !== "classic" && [row.type, `A queue of type ${row.type}`], !row.durable && ["transient", "The queue does not survive a restart."],
+    row.exclusive && ["exclusive", "Only one connection uses the queue, and it ends with it."], row.auto_delete && ["auto-delete", "The queue is deleted with its last consumer."],
+    row.message_ttl !== undefined && [`TTL ${lasting(row.message_ttl)}`, WORDS.TTL], row.expires !== undefined && [`Exp ${lasting(row.expires)}`, WORDS.Exp],
+    row.dead_letter_exchange !== undefined && [`DLX ${row.dead_letter_exchange || "(default)"}`, WORDS.DLX], row.dead_letter_routing_key != null && [`DLK ${row.dead_letter_routing_key}`, WORDS.DLK],
+    row.max_priority !== undefined && [`Pri ${row.max_priority}`, WORDS.Pri],
+    (row.max_length !== undefined || row.max_length_bytes !== undefined) && [`Lim ${[row.max_length !== undefined && number(row.max_length), row.max_length_bytes !== undefined && bytes(row.max_length_bytes)].filter(Boolean).join(", ")}`, WORDS.Lim],
+    row.single_active_consumer && ["SAC", WORDS.SAC], row.policy && [`policy ${row.policy}`, WORDS.policy],
+  ].filter(Boolean);
   const flags = (row) => [row.type !== "classic" && row.type, !row.durable && "transient", row.exclusive && "exclusive", row.auto_delete && "auto-delete", row.policy && `policy ${row.policy}`].filter(Boolean);
 
   function renderNode(node) {
@@ -767,10 +828,10 @@
     let name, sub, values, label;
     if (node.kind === "exchange") {
       const row = store.exchanges.get(node.key) || node.row;
-      const published = store.flows.get(`p${node.key}`) || 0, unrouted = store.flows.get(`u${node.key}`) || 0;
+      const [published, dead, passed, unrouted] = ["p", "d", "i", "u"].map((letter) => store.flows.get(letter + node.key) || 0);
       name = row.name || "(default)";
-      sub = [row.type, row.alternate_exchange !== undefined && `otherwise to ${row.alternate_exchange}`, row.delayed && `${number(row.delayed)} delayed`, unrouted && `${number(unrouted)} unroutable`].filter(Boolean).join(", ");
-      values = [published];
+      sub = [row.type, dead && many(dead, "dead letter"), passed && `${number(passed)} from exchanges`, row.alternate_exchange !== undefined && `otherwise to ${row.alternate_exchange}`, row.delayed && `${number(row.delayed)} delayed`, unrouted && `${number(unrouted)} unroutable`].filter(Boolean).join(", ");
+      values = [published + dead + passed];
       label = `exchange ${name}, ${sub}, ${many(published, "message")} published`;
     } else if (node.kind === "queue") {
       const row = store.queues.get(node.key) || node.row;
@@ -806,28 +867,69 @@
     node.el.setAttribute("aria-pressed", Boolean(state.selected && state.selected.kind === node.kind && state.selected.key === node.key));
   }
 
+  /** The nodes of each column from top to bottom, columns from left to right: what edges go around. */
+  function columnsOf() {
+    const columns = new Map();
+    for (const spec of specs.values()) {
+      if (spec.kind === "more") continue;
+      if (!columns.has(spec.x)) columns.set(spec.x, []);
+      columns.get(spec.x).push(spec);
+    }
+    for (const column of columns.values()) column.sort((a, b) => a.y - b.y);
+    return [...columns].sort((a, b) => a[0] - b[0]);
+  }
+
+  /** A height near `y` at which an edge passes a column between its nodes. */
+  function passage(column, y) {
+    let best = null;
+    const near = (lane) => { if (best === null || Math.abs(lane - y) < Math.abs(best - y)) best = lane; };
+    let bottom = -Infinity;
+    for (const spec of column) {
+      if (y > bottom + 3 && y < spec.y - 3) return y;
+      if (bottom > -Infinity) near((bottom + spec.y) / 2); else near(spec.y - GAP / 2);
+      bottom = spec.y + spec.h;
+    }
+    if (y > bottom + 3) return y;
+    near(bottom + GAP / 2);
+    return best;
+  }
+
+  /** The path of an edge, which passes every column on its way between nodes. */
+  function way(edge, from, to, columns) {
+    const low = (spec) => spec.y + spec.h - 9;
+    if (to.x === from.x) {
+      // In one column: out and in on the left.
+      const [x, y1, y2] = [from.x, low(from), to === from ? from.y + 9 : to.y + (edge.port ?? 12)];
+      return [`M${x},${y1} C${x - 46},${y1} ${x - 46},${y2} ${x - 1},${y2}`, null];
+    }
+    const right = to.x > from.x;
+    let x = right ? from.x + from.w : from.x, y = right ? from.y + from.h / 2 : low(from);
+    const endX = right ? to.x - 1 : to.x + to.w + 1, endY = right ? to.y + (edge.port ?? to.h / 2) : low(to);
+    const between = columns.filter(([at]) => (right ? at > from.x && at < to.x : at < from.x && at > to.x));
+    if (!right) between.reverse();
+    let d = `M${x},${y}`;
+    const curve = (x2, y2) => { const bend = (x2 - x) / 2; d += ` C${x + bend},${y} ${x2 - bend},${y2} ${x2},${y2}`; x = x2; y = y2; };
+    for (const [at, column] of between) {
+      const width = Math.max(...column.map((spec) => spec.w));
+      const lane = passage(column, y + ((endY - y) * 0.5));
+      const [enter, leave] = right ? [at - 6, at + width + 6] : [at + width + 6, at - 6];
+      curve(enter, lane);
+      d += ` L${leave},${lane}`;
+      x = leave;
+    }
+    curve(endX, endY);
+    return [d, right ? [to.x - 12, endY - 4] : null];
+  }
+
   function drawEdges(edges) {
     const board = $("edges");
     paths = [];
-    const made = [], texts = [];
-    const curve = (x1, y1, x2, y2) => { const bend = Math.max(30, Math.abs(x2 - x1) * 0.45); return `M${x1},${y1} C${x1 + bend},${y1} ${x2 - bend},${y2} ${x2},${y2}`; };
+    const made = [], texts = [], columns = columnsOf();
     for (const edge of edges) {
       const from = specs.get(edge.from), to = specs.get(edge.to);
       if (!from || !to) continue;
-      let d, labelAt = null;
-      if (edge.back) {
-        // Around the lower side, back to the left.
-        const x1 = from.x, y1 = from.y + from.h - 8, x2 = to.x + to.w / 2, y2 = to.y + to.h;
-        const low = Math.max(y1, y2) + 22;
-        d = to === from ? `M${x1},${y1} c-40,0 -40,-${from.h - 16} 0,-${from.h - 16}`
-          : to.x >= from.x ? `M${x1},${y1} C${x1 - 46},${y1} ${x1 - 46},${to.y + to.h - 8} ${to.x},${to.y + to.h - 8}`
-            : `M${x1},${y1} C${x1 - 60},${low} ${x2},${low} ${x2},${y2}`;
-      } else {
-        const y2 = to.y + (edge.port ?? to.h / 2);
-        d = curve(from.x + from.w, from.y + from.h / 2, to.x, y2);
-        labelAt = [to.x - 8, y2 - 3];
-      }
-      const path = svg("path", { d, class: edge.name });
+      const [d, labelAt] = way(edge, from, to, columns);
+      const path = svg("path", { d, class: edge.name, "marker-end": `url(#head-${edge.name.split(" ")[1] || "plain"})` });
       made.push(path);
       paths.push({ el: path, from: edge.from, to: edge.to, route: edge.route || "", name: edge.name });
       if (edge.label && labelAt) {
@@ -835,7 +937,15 @@
         texts.push(svg("text", { x: labelAt[0], y: labelAt[1], "text-anchor": "end", class: "key" }, short));
       }
     }
-    board.replaceChildren(...made, ...texts);
+    board.replaceChildren(heads, ...made, ...texts);
+  }
+
+  /** Arrowheads, one for each kind of edge, because a marker has its own colour. */
+  const heads = svg("defs", {});
+  for (const name of ["plain", "implicit", "dead", "otherwise", "feed"]) {
+    const head = svg("marker", { id: `head-${name}`, class: `head ${name}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" });
+    head.append(svg("path", { d: "M0,0.5 L8,4 L0,7.5 z" }));
+    heads.append(head);
   }
 
   function renderTopology() {
@@ -884,7 +994,7 @@
     event.preventDefault();
     const found = to();
     if (!found) return;
-    if (!nodes.has(found.id)) { $("graph").scrollTop = found.y - $("graph").clientHeight / 2; reached = { top: -1, bottom: -1 }; drawNear(); }
+    if (!nodes.has(found.id)) { $("graph").scrollTop = found.y * zoom - $("graph").clientHeight / 2; reached = { top: -1, bottom: -1 }; drawNear(); }
     const next = nodes.get(found.id);
     roving(next);
     next.el.focus();
@@ -897,24 +1007,28 @@
       $("graph").scrollTop = 0;
       state.structure = true;
       renderTopology();
+      remember();
     });
   }
   $("more-queues").addEventListener("click", () => { state.graphQueues += 200; state.structure = true; renderTopology(); });
 
   // --- queues -----------------------------------------------------------------------------------------------
 
-  const QUEUE_HEADS = [["name", "Name"], ["features", "Features"], ["ready", "Ready"], ["unacked", "Unacked"], ["set_aside", "Set aside"], ["consumers", "Consumers"]];
+  const QUEUE_HEADS = [["name", "Name"], ["features", "Features"], ["ready", "Ready"], ["unacked", "Unacked"], ["set_aside", "Set aside"], ["consumers", "Consumers"], ["in", "In, 1/s"], ["out", "Out, 1/s"], ["ack", "Acked, 1/s"]];
+  const RATES = ["in", "out", "ack"];
+  const rate = (key, name) => (store.rates.get(key) || {})[name] || 0;
   const queueList = new List($("queue-list"), {
     height: 28,
     key: ([key]) => key,
     label: ([, row]) => `queue ${row.name}, ${number(row.ready)} ready, ${number(row.unacked)} unacked, ${many(row.consumers, "consumer")}${flags(row).length ? `, ${flags(row).join(", ")}` : ""}`,
-    make: ([, row], at, old) => {
-      const made = element("div", "queues-grid", cell("", row.virtual_host === "/" ? row.name : `${row.name}  (${row.virtual_host})`), element("span", "", ...flags(row).map((flag) => cell("flag", flag))));
+    make: ([key, row, rates], at, old) => {
+      const made = element("div", "queues-grid", cell("", row.virtual_host === "/" ? row.name : `${row.name}  (${row.virtual_host})`), element("span", "", ...features(row).map(([flag, text]) => { const made = cell("flag", flag); made.title = plainly(text); return made; })));
       for (const name of ["ready", "unacked", "set_aside", "consumers"]) {
         const part = count(row[name]);
         made.append(part);
         if (old && old[1][name] !== row[name]) requestAnimationFrame(() => flash(part));
       }
+      for (const name of RATES) { const value = (rates || {})[name] || 0; made.append(cell(value ? "n" : "n zero", value ? value.toFixed(1) : "0")); }
       return made;
     },
     open: ([key]) => select("queue", key),
@@ -950,17 +1064,17 @@
       const row = item[1];
       if (wanted && !row.name.toLowerCase().includes(wanted)) continue;
       if (used && !(row.ready || row.unacked || row.set_aside || row.consumers)) continue;
-      items.push(item);
+      items.push([...item, store.rates.get(item[0])]);
     }
     const [by, way] = state.sort;
     if (by) {
-      const value = (row) => (by === "features" ? flags(row).join(" ") : row[by]);
-      items.sort((a, b) => { const x = value(a[1]), y = value(b[1]); return way * (x < y ? -1 : x > y ? 1 : 0); });
+      const value = ([key, row]) => (by === "features" ? features(row).join(" ") : RATES.includes(by) ? rate(key, by) : row[by]);
+      items.sort((a, b) => { const x = value(a), y = value(b); return way * (x < y ? -1 : x > y ? 1 : 0); });
     }
     // Rows are compared by their items, and an item stays the same as long as its row does.
     if (sortedQueues) {
       const known = new Map(sortedQueues.map((item) => [item[0], item]));
-      items = items.map((item) => { const old = known.get(item[0]); return old && old[1] === item[1] ? old : item; });
+      items = items.map((item) => { const old = known.get(item[0]); return old && old[1] === item[1] && old[2] === item[2] ? old : item; });
     }
     sortedQueues = items;
     queueList.set(items);
@@ -969,8 +1083,69 @@
     $("queue-list").hidden = !items.length;
     put($("queues-empty"), store.queues.size ? "No queue matches the filter." : emptyText());
   }
-  $("queue-filter").addEventListener("input", renderQueues);
+  $("queue-filter").addEventListener("input", () => { renderQueues(); remember(); });
   $("only-used").addEventListener("change", renderQueues);
+
+  // --- messages ---------------------------------------------------------------------------------------------
+
+  const OUTCOMES = [["published", "Published"], ["returned", "Returned"], ["dead-lettered", "Dead-lettered"], ["dropped", "Dropped"]];
+  const outcomes = new Fetched($("outcome-list"), {
+    height: 28,
+    // The records until the pause stay the same.
+    question: () => ["outcomes", { kind: state.outcome, text: $("outcome-filter").value, before: state.paused ? (store.broker.histories || {})[state.outcome] ?? 0 : null }, ask],
+    label: (item) => `message to exchange ${item.exchange || "(default)"}, routing key ${item.routing_key}, ${item.told}, ${preview(item.body, item.size).slice(0, 80)}`,
+    make: (item) => element("div", `outcomes-grid${state.outcome === "published" && !/^unroutable|^refused/.test(item.told) ? "" : " bad"}`, cell("n", item.message ? number(item.message) : ""), cell("", item.exchange || "(default)"), cell("", item.routing_key), cell("told", item.told), cell("n", number(item.size)), cell("body", preview(item.body, item.size))),
+    open: (item) => select("message", item.message ? String(item.message) : `${state.outcome} ${item.key}`, item),
+    told(total, { kept: of }) {
+      put($("outcomes-shown"), total === of ? many(of, "message") : `${number(total)} of ${many(of, "message")}`);
+      $("outcome-list").hidden = !total;
+      $("outcomes-empty").hidden = total > 0;
+      put($("outcomes-empty"), !Object.keys(store.broker.histories || {}).length ? "This broker keeps no history of messages: create it with history=10_000, for example." : of ? "No message matches the filter." : `No message was ${state.outcome} yet.`);
+    },
+  });
+
+  function buildOutcomes() {
+    for (const [name, title] of OUTCOMES) {
+      const box = element("input");
+      box.type = "radio";
+      box.name = "outcome";
+      box.value = name;
+      box.addEventListener("change", () => { state.outcome = name; refetch(); });
+      $("outcomes").append(element("label", "kind", box, element("span", "", title, element("em", ""))));
+    }
+  }
+
+  function refetch() {
+    $("outcome-list").scrollTop = 0;
+    outcomes.list.unpick();
+    outcomes.changed();
+    renderMessages();
+    remember();
+  }
+  $("outcome-filter").addEventListener("input", refetch);
+
+  function renderMessages() {
+    for (const box of $("outcomes").querySelectorAll("input")) {
+      box.checked = box.value === state.outcome;
+      put(box.nextSibling.lastChild, number((store.broker.histories || {})[box.value] || 0));
+    }
+    outcomes.fetch();
+  }
+
+  /** Everything about one message: what became of it, its story, its content. */
+  function messagePane(key, item) {
+    const message = /^\d+$/.test(key) ? Number(key) : 0;
+    const told = element("div", ""), rest = element("div", ""), content = element("div", "");
+    if (item) content.replaceChildren(section("Facts", "", table([...item.facts, [0, "exchange", item.exchange || "(default)", "s"], [0, "routing key", item.routing_key, "s"]], "Facts")), ...contentOf(item));
+    if (message) {
+      ask("story", { message, until: until() }).then((data) => {
+        told.replaceChildren(story(data, message, (row) => select("event", row[0].join("."))));
+        const row = data.rows.find((row) => row[12] >= 0) || data.rows[0];
+        if (!item && row) content.replaceChildren(section("Facts", "", table(data.pool[row[10]], "Facts")), bodySection(row[12] < 0 ? null : data.pool[row[12]], Math.max(0, row[13])));
+      }, (problem) => told.replaceChildren(element("p", "problem", plainly(problem.message))));
+    } else told.replaceChildren(section("Story", "the broker has no trace of this message"));
+    return { parts: [heading("Message", message ? String(message) : item ? item.told : key), told, content, rest] };
+  }
 
   // --- connections ------------------------------------------------------------------------------------------
 
@@ -998,20 +1173,20 @@
 
   // --- timeline ---------------------------------------------------------------------------------------------
 
-  const SERIAL = 0, PLACE = 1, TIME = 2, PEER = 3, KIND = 4, DIRECTION = 5, CHANNEL = 6, NAME = 7, TEXT = 8, BAD = 9, HEARTBEATS = 10, UNTIL = 11, REAL = 12;
+  const SERIAL = 0, PLACE = 1, TIME = 2, PEER = 3, KIND = 4, DIRECTION = 5, CHANNEL = 6, NAME = 7, TEXT = 8, BAD = 9, HEARTBEATS = 10, UNTIL = 11, REAL = 12, MESSAGE = 13;
   const WAYS = ["to the broker", "from the broker"];
-  const realTime = (line, digits) => (line[REAL] !== null && line[REAL].toFixed(3) !== line[TIME].toFixed(3) ? ` [${line[REAL].toFixed(digits)}]` : "");
+  const realTime = (line, digits) => (line[REAL] !== null && line[REAL].toFixed(3) !== line[TIME].toFixed(3) ? line[REAL].toFixed(digits) : "");
   const lineList = new List($("line-list"), {
     height: 24,
     key: (line) => `${line[SERIAL]}.${line[PLACE]}`,
-    label: (line) => `${line[TIME].toFixed(3)} s, ${line[PEER]} ${WAYS[line[DIRECTION]] || ""}, ${line[NAME]} ${line[TEXT]}${line[BAD] ? ", problem" : ""}`,
+    label: (line) => `${line[TIME].toFixed(3)} s, ${realTime(line, 3) && `real ${realTime(line, 3)} s, `}${line[PEER]} ${WAYS[line[DIRECTION]] || ""}, ${line[NAME]} ${line[TEXT]}${line[BAD] ? ", problem" : ""}`,
     make: (line) => {
       const made = element("div", `lines-grid k-${KINDS[line[KIND]][0]}${line[DIRECTION] === 1 ? " sent" : ""}${line[BAD] ? " bad" : ""}`,
-        cell("n time", line[TIME].toFixed(3) + realTime(line, 3)), cell("peer", line[PEER]), cell("way", ["\u2192", "\u2190"][line[DIRECTION]] || ""), cell("n time", line[CHANNEL] >= 0 ? String(line[CHANNEL]) : ""));
+        cell("n time", line[TIME].toFixed(3)), cell("n time of-real", realTime(line, 3)), cell("peer", line[PEER]), cell("way", ["\u2192", "\u2190"][line[DIRECTION]] || ""), cell("n time", line[CHANNEL] >= 0 ? String(line[CHANNEL]) : ""));
       made.append(element("span", "what", element("b", "", ...seen(line[NAME])), element("span", "", ...seen(line[TEXT]))));
       return made;
     },
-    open: (line) => { $("follow").checked = false; select("event", `${line[SERIAL]}.${line[PLACE]}`, line); },
+    open: (line) => { $("follow").checked = false; select("event", `${line[SERIAL]}.${line[PLACE]}`); },
   });
   lineList.follows = true;
   $("line-list").classList.add("lines");
@@ -1019,7 +1194,31 @@
   function fits(line) {
     if (!state.kinds.has(line[KIND])) return false;
     const wanted = state.lineFilter;
-    return !wanted || `${line[NAME]} ${line[TEXT]} ${line[PEER]}`.toLowerCase().includes(wanted);
+    return !wanted || `${line[NAME]} ${line[TEXT]} ${line[PEER]}`.toLowerCase().includes(wanted) || state.peers.has(line[PEER]) || Boolean(state.found && state.found.has(`${line[SERIAL]}.${line[PLACE]}`));
+  }
+
+  /** The connections of which the client, or the address, has the text. */
+  function findPeers() {
+    const wanted = state.lineFilter;
+    state.peers = new Set([...store.connections.values()].filter((row) => wanted && `${row.called} ${row.name}`.toLowerCase().includes(wanted)).map((row) => row.alias));
+  }
+
+  let searching = false;
+  /** Find the lines that have the text in what their row does not show: all fields, headers, the body, the connection. */
+  async function searchEverything() {
+    if (searching || !lines.all.length) return;
+    searching = true;
+    const text = state.lineFilter, end = lines.next;
+    try {
+      const found = await ask("search", { text, serial: lines.all[0][SERIAL], until: end });
+      if (text === state.lineFilter) {
+        state.found = new Set(found.map((place) => place.join(".")));
+        lines.shown = lines.all.filter(fits);
+        if (state.tab === "timeline") renderTimeline();
+      }
+    } catch (problem) { say(problem.message, true); }
+    searching = false;
+    if (state.lineFilter && (text !== state.lineFilter || end !== lines.next)) searchEverything();
   }
 
   /** Heartbeats that go on with a line of those before: see fakeamqp.trace.folding. */
@@ -1045,12 +1244,16 @@
   function takeLines(news) {
     if (news.cleared) { lines.all = []; lines.skipped = 0; lines.heard.clear(); }
     lines.skipped += news.skipped;
+    lines.next = news.next;
+    lines.clears = news.clears;
     for (const line of news.lines) if (!goesOn(line)) lines.all.push(line);
     if (lines.all.length > MOST_LINES) {
       lines.skipped += lines.all.length - MOST_LINES;
       lines.all = lines.all.slice(-MOST_LINES);
     }
+    findPeers();
     lines.shown = lines.all.filter(fits);
+    if (state.lineFilter) searchEverything();
     $("view-timeline").classList.toggle("with-real", lines.all.some((line) => realTime(line, 3)));
   }
 
@@ -1066,9 +1269,14 @@
   }
 
   function refilter() {
-    state.lineFilter = $("line-filter").value.toLowerCase();
+    const wanted = $("line-filter").value.toLowerCase();
+    if (wanted !== state.lineFilter) state.found = null;
+    state.lineFilter = wanted;
+    findPeers();
     lines.shown = lines.all.filter(fits);
     renderTimeline();
+    if (wanted) searchEverything();
+    remember();
   }
   $("line-filter").addEventListener("input", refilter);
   $("line-list").addEventListener("wheel", (event) => { if (event.deltaY < 0) $("follow").checked = false; }, { passive: true });
@@ -1273,15 +1481,28 @@
   let pane = null;   // what the pane shows: {kind, key, update()}
   let from = null;   // what had the focus before
 
-  function select(kind, key, line) {
+  /** Choose what the pane shows, on the view where it stands. `item` is what a list knows of it. */
+  function select(kind, key, item, visited = true) {
     if (!state.selected) from = document.activeElement;
-    state.selected = { kind, key, line };
+    state.selected = { kind, key, item };
+    if (kind === "event" && state.tab !== "timeline") show("timeline", null);
     buildDetail();
+    if (kind === "event") {
+      const at = lines.shown.findIndex((line) => `${line[SERIAL]}.${line[PLACE]}` === key);
+      if (at >= 0) { $("follow").checked = false; lineList.set(lines.shown); lineList.pick(at); }
+    }
     render();
-    remember();
-    // The pane has taken room from the graph.
-    const node = nodes.get({ exchange: "e", queue: "q", consumer: "c" }[kind] + key);
-    if (node && state.tab === "topology") node.el.scrollIntoView({ block: "nearest", inline: "nearest" });
+    remember(visited);
+    reveal({ exchange: "e", queue: "q", consumer: "c" }[kind] + key);
+  }
+
+  /** The pane lies over the graph, whose picture stays where it is unless the chosen node would be covered. */
+  function reveal(id) {
+    const node = nodes.get(id), pane = $("graph");
+    if (!node || state.tab !== "topology") return;
+    node.el.scrollIntoView({ block: "nearest", inline: "nearest" });
+    const covered = node.el.getBoundingClientRect().right + 12 - $("detail").getBoundingClientRect().left;
+    if (getComputedStyle($("detail")).position === "absolute" && covered > 0) pane.scrollLeft += covered;
   }
 
   function close() {
@@ -1289,12 +1510,12 @@
     pane = null;
     $("detail").hidden = true;
     $("detail").replaceChildren();
-    for (const list of [queueList, connectionList, lineList]) list.unpick();
+    for (const list of [queueList, connectionList, lineList, outcomes.list]) list.unpick();
   }
 
   function shut() {
     close();
-    remember();
+    remember(true);
     render();
     if (from && from.isConnected) from.focus(); else $("panel").focus();
   }
@@ -1303,31 +1524,17 @@
     return element("header", "", element("div", "name", element("p", "kicker", kicker), element("h2", "", ...seen(title))), (() => { const made = button("Close", "quiet", shut); made.setAttribute("aria-label", "Close the details"); return element("span", "actions", made); })());
   }
 
-  function table(fields, name) {
-    const body = element("tbody", "", ...fields.map(([depth, field, value, type]) => {
-      const head = element("th", "", ...seen(field));
-      head.scope = "row";
-      head.style.paddingLeft = `${depth * 14}px`;
-      return element("tr", "", head, element("td", type, ...seen(value)));
-    }));
-    const made = element("table", "", body);
-    made.setAttribute("aria-label", name);
-    return made;
-  }
-
-  function section(title, note, ...parts) {
-    return element("section", "", element("h3", "", title, element("small", "", note)), ...parts);
-  }
-
   function figures(names) {
-    const parts = new Map(names.map((name) => [name, element("dd", "", "0")]));
-    const made = element("dl", "figures", ...names.map((name) => element("div", "", element("dt", "", name), parts.get(name))));
-    return [made, (name, value) => { const first = !parts.get(name).dataset.set; parts.get(name).dataset.set = "1"; if (put(parts.get(name), value) && !first) flash(parts.get(name).parentNode); }];
+    const values = new Map(names.map((name) => [name, element("dd", "", "0")]));
+    const made = element("dl", "figures", ...names.map((name) => element("div", "", element("dt", "", name), values.get(name))));
+    return [made, (name, value) => { const first = !values.get(name).dataset.set; values.get(name).dataset.set = "1"; if (put(values.get(name), value) && !first) flash(values.get(name).parentNode); }];
   }
+
+  const PANES = { queue: queuePane, exchange: exchangePane, consumer: consumerPane, connection: connectionPane, event: eventPane, message: messagePane, failure: failurePane };
 
   function buildDetail() {
-    const { kind, key, line } = state.selected;
-    const made = { queue: queuePane, exchange: exchangePane, consumer: consumerPane, connection: connectionPane, event: eventPane }[kind](key, line);
+    const { kind, key, item } = state.selected;
+    const made = PANES[kind](key, item);
     pane = { kind, key, ...made };
     $("detail").replaceChildren(...made.parts);
     $("detail").hidden = false;
@@ -1342,11 +1549,14 @@
     return element("p", "lead", `This ${what} is gone.`);
   }
 
+  /** Says why something could not be loaded; what is gone says so itself. */
+  const notLoaded = (where) => (problem) => { if (state.paused) where.replaceChildren(element("p", "lead", plainly(problem.message))); };
+
   function queuePane(key) {
     const row = store.queues.get(key);
     if (!row) return { parts: [heading("Queue", "gone"), gone("queue")] };
-    const [numbers, set] = figures(["Ready", "Unacked", "Set aside", "Consumers"]);
-    const lead = element("p", "lead", ...seen([row.type, row.durable ? "durable" : "transient", ...flags(row).filter((flag) => flag !== row.type && flag !== "transient"), row.virtual_host === "/" ? "" : `virtual host ${row.virtual_host}`].filter(Boolean).join(", ")));
+    const [numbers, set] = figures(["Ready", "Unacked", "Set aside", "Consumers", "In, 1/s", "Out, 1/s", "Acked, 1/s"]);
+    const lead = element("p", "lead", ...seen([row.type, row.durable ? "durable" : "transient", ...features(row).map(([flag]) => flag).filter((flag) => flag !== row.type && flag !== "transient"), row.virtual_host === "/" ? "" : `virtual host ${row.virtual_host}`].filter(Boolean).join(", ")));
     const where = { virtual_host: row.virtual_host, queue: row.name };
     const purge = button("Purge", "quiet", async () => {
       const now = store.queues.get(key);
@@ -1364,14 +1574,16 @@
     const empty = element("p", "lead", "No messages.");
     const one = element("div", "");
     one.setAttribute("aria-live", "off");
-    const messages = new Messages(list, where, one, (total) => { box.hidden = !total; empty.hidden = total > 0; });
+    let total = -1;
+    const messages = messagesOf(list, where, one, (found) => { box.hidden = !found; empty.hidden = found > 0; });
+    messages.failed = notLoaded(one);
     const rest = element("div", "");
     const consumers = element("div", "");
-    const parts = [heading("Queue", row.name), lead, numbers, element("p", "row-of-buttons", purge, publish), section("Messages", "ready, unacked, then set aside", box, empty, one), consumers, rest];
-    ask("queue", { virtual_host: row.virtual_host, name: row.name }).then((facts) => { rest.replaceChildren(...factsOf(facts, "from")); }, () => {});
+    const shows = [heading("Queue", row.name), lead, numbers, element("p", "row-of-buttons", purge, publish), section("Messages", "ready, unacked, then set aside", box, empty), one, consumers, rest];
+    askNow("queue", { virtual_host: row.virtual_host, name: row.name }).then((facts) => { rest.replaceChildren(...factsOf(facts, "from")); }, notLoaded(rest));
     let told = "";
     return {
-      parts, messages,
+      parts: shows, messages,
       update() {
         const now = store.queues.get(key);
         if (!now) { if (!told.startsWith("gone")) { told = "gone"; numbers.replaceWith(gone("queue")); purge.disabled = true; } return; }
@@ -1379,8 +1591,10 @@
         set("Unacked", number(now.unacked));
         set("Set aside", number(now.set_aside));
         set("Consumers", number(now.consumers));
+        RATES.forEach((name, at) => set(["In, 1/s", "Out, 1/s", "Acked, 1/s"][at], rate(key, name).toFixed(1)));
         purge.disabled = !now.ready;
-        messages.start(now.ready + now.unacked + now.set_aside);
+        if (total !== (total = now.ready + now.unacked + now.set_aside)) { messages.told(total); messages.stale = true; }
+        messages.fetch();
         const of = [...store.consumers].filter(([, consumer]) => consumer.queue === key).slice(0, 50);
         const said = JSON.stringify(of);
         if (said !== told) {
@@ -1400,25 +1614,27 @@
   }
 
   function factsOf(facts, way) {
-    const parts = [];
-    if (facts.facts.length) parts.push(section("Set by", "", table(facts.facts, "Facts")));
-    parts.push(section("Arguments", facts.arguments.length ? "" : "none", ...(facts.arguments.length ? [table(facts.arguments, "Arguments")] : [])));
+    const shows = [];
+    if (facts.facts.length) shows.push(section("Set by", "", table(facts.facts, "Facts")));
+    shows.push(section("Arguments", facts.arguments.length ? "" : "none", ...(facts.arguments.length ? [table(facts.arguments, "Arguments")] : [])));
     const rows = facts.bindings.map(([other, key, fields]) => [0, `${way} ${other || "(default)"}`, [key || '""', ...fields.map((field) => `${field[1]}=${field[2]}`)].join("  "), "s"]);
-    parts.push(section("Bindings", rows.length ? (facts.more ? `and ${number(facts.more)} more` : "") : "none", ...(rows.length ? [table(rows, "Bindings")] : [])));
-    return parts;
+    shows.push(section("Bindings", rows.length ? (facts.more ? `and ${number(facts.more)} more` : "") : "none", ...(rows.length ? [table(rows, "Bindings")] : [])));
+    return shows;
   }
 
   function exchangePane(key) {
     const row = store.exchanges.get(key);
     if (!row) return { parts: [heading("Exchange", "gone"), gone("exchange")] };
-    const [numbers, set] = figures(["Published", "Unroutable", "Delayed"]);
+    const [numbers, set] = figures(["Published", "Dead letters", "From exchanges", "Unroutable", "Delayed"]);
     const rest = element("div", "");
     const lead = [row.type, row.durable ? "durable" : "transient", row.internal && "internal", row.alternate_exchange !== undefined && `otherwise to ${row.alternate_exchange}`].filter(Boolean).join(", ");
-    ask("exchange", { virtual_host: row.virtual_host, name: row.name }).then((facts) => { rest.replaceChildren(...factsOf(facts, "to")); }, () => {});
+    askNow("exchange", { virtual_host: row.virtual_host, name: row.name }).then((facts) => { rest.replaceChildren(...factsOf(facts, "to")); }, notLoaded(rest));
     return {
       parts: [heading("Exchange", row.name || "(default)"), element("p", "lead", ...seen(lead)), numbers, element("p", "row-of-buttons", button("Publish to it", "quiet", () => publishTo(row.name, "", row.virtual_host))), rest],
       update() {
         set("Published", number(store.flows.get(`p${key}`) || 0));
+        set("Dead letters", number(store.flows.get(`d${key}`) || 0));
+        set("From exchanges", number(store.flows.get(`i${key}`) || 0));
         set("Unroutable", number(store.flows.get(`u${key}`) || 0));
         set("Delayed", number((store.exchanges.get(key) || row).delayed));
       },
@@ -1447,7 +1663,7 @@
     const close = button("Close the connection", "quiet", async () => {
       if (await confirm(`Close connection ${row.called || row.alias || row.name}?`, "The client gets connection.close with code 320, CONNECTION_FORCED.", "Close it")) act(control("POST", `connections/${quoted(key)}/close`, { text: "CONNECTION_FORCED - closed in the inspector" }), () => `Closed connection '${key}' with 320.`);
     });
-    ask("connection", { name: key }).then((facts) => { if (facts) rest.replaceChildren(section("Client properties", "", table(facts.properties, "Client properties"))); }, () => {});
+    askNow("connection", { name: key }).then((facts) => { if (facts) rest.replaceChildren(section("Client properties", "", table(facts.properties, "Client properties"))); }, notLoaded(rest));
     let told = "";
     return {
       parts: [heading("Connection", row.called || row.name), lead, element("p", "row-of-buttons", close), channels, rest],
@@ -1465,140 +1681,77 @@
     };
   }
 
-  /** JSON over several lines, with its numbers and texts as they are; any other text as it is. */
-  function indented(text) {
-    try { if (typeof JSON.parse(text) !== "object") return text; } catch { return text; }
-    let made = "", depth = 0;
-    const line = () => `\n${"  ".repeat(depth)}`;
-    for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g)) {
-      if (token === "{" || token === "[") { depth += 1; made += token + line(); }
-      else if (token === "}" || token === "]") { depth -= 1; made = /[{[]\s*$/.test(made) ? made.trimEnd() + token : made + line() + token; }
-      else made += token === "," ? token + line() : token === ":" ? ": " : token;
-    }
-    return made;
-  }
-
-  function bodyPart(body, size, shown) {
-    if (!size) return [section("Body", "empty")];
-    const note = shown < size ? `${bytes(size)}, the first ${bytes(shown)} shown` : bytes(size);
-    if (!body) return [section("Body", note)];
-    const text = element("pre", "");
-    text.tabIndex = 0;
-    text.setAttribute("aria-label", "Body");
-    if (body[0] === "text") {
-      let pretty = body[1];
-      if (shown >= size) pretty = indented(body[1]);
-      text.append(...seen(pretty));
-    } else {
-      const octets = decoded(body), rows = [];
-      for (let at = 0; at < Math.min(octets.length, 4096); at += 16) {
-        const some = [...octets.slice(at, at + 16)];
-        rows.push(`${at.toString(16).padStart(6, "0")}  ${some.map((octet) => octet.toString(16).padStart(2, "0")).join(" ").padEnd(48)} ${some.map((octet) => (octet > 31 && octet < 127 ? String.fromCharCode(octet) : ".")).join("")}`);
-      }
-      text.textContent = rows.join("\n");
-    }
-    return [section("Body", note, text)];
-  }
-
-  function eventPane(key, line) {
+  function eventPane(key) {
+    const [serial, place] = key.split(".").map(Number);
+    const line = lines.all.find((each) => each[SERIAL] === serial && each[PLACE] === place);
     const rest = element("div", "", element("p", "lead", "Loading"));
-    const parts = [heading("Event", line[NAME]), element("p", "lead", `${line[TIME].toFixed(6)}${realTime(line, 6)} s, ${[line[PEER], WAYS[line[DIRECTION]], line[CHANNEL] >= 0 && `channel ${line[CHANNEL]}`].filter(Boolean).join(", ")}`), rest];
-    ask("event", { serial: line[SERIAL], place: line[PLACE] }).then((event) => {
-      if (!event) { rest.replaceChildren(element("p", "lead", ...seen(line[TEXT])), element("p", "lead", "The trace no longer keeps this event.")); return; }
+    const shows = [heading("Event", line ? line[NAME] : String(serial))];
+    const when = (time, real) => `${time.toFixed(6)} s${real ? `, real ${real} s` : ""}`;
+    if (line) shows.push(element("p", "lead", `${when(line[TIME], realTime(line, 6))}, ${[line[PEER], WAYS[line[DIRECTION]], line[CHANNEL] >= 0 && `channel ${line[CHANNEL]}`].filter(Boolean).join(", ")}`));
+    ask("event", { serial, place }).then((event) => {
+      if (!event) { rest.replaceChildren(element("p", "lead", ...seen(line ? line[TEXT] : "")), element("p", "lead", "The trace no longer keeps this event.")); return; }
       const made = [element("p", "lead", ...seen(event.text))];
+      if (!line) made.unshift(element("p", "lead", ...seen(`${event.name}, ${when(event.time, "")}`)));
+      if (WORDS[event.name]) made.unshift(element("p", "lead", WORDS[event.name]));
+      if (event.message) made.push(element("p", "row-of-buttons", button(`Story of message ${event.message}`, "quiet", () => select("message", String(event.message)))));
       if (event.fields.length) made.push(section(event.kind === "method" ? "Fields" : "Facts", "", table(event.fields, "Fields")));
       if (event.properties) made.push(section("Properties", event.properties.length ? "" : "none", ...(event.properties.length ? [table(event.properties, "Properties")] : [])));
-      if (event.size >= 0) made.push(...bodyPart(event.body, event.size, Math.min(event.size, 4096)));
+      if (event.size >= 0) made.push(bodySection(event.body, event.size));
       if (event.connection) made.push(section("Connection", "", element("p", "", ...seen(event.connection))));
       rest.replaceChildren(...made);
     }, (problem) => rest.replaceChildren(element("p", "problem", plainly(problem.message))));
-    return { parts };
+    return { parts: [...shows, rest] };
   }
 
-  // --- the messages of a queue: fetched where they are looked at ----------------------------------------------
+  /** The failed test that is held open. */
+  function failurePane() {
+    const failure = store.broker.failure;
+    if (!failure) return { parts: [heading("Test", "goes on")] };
+    return { parts: [heading("The test failed here", failure.test), ...failed(failure)] };
+  }
 
-  class Messages {
-    constructor(where, queue, one, told) {
-      this.queue = queue;
-      this.one = one;
-      this.told = told;
-      this.got = new Map();
-      this.busy = false;
-      this.stale = true;
-      this.ended = false;
-      this.list = new List(where, {
-        height: 26,
-        get: (at) => this.at(at),
-        key: (item) => item.key,
-        label: (item) => `${item.state} message, ${bytes(item.size)}, routing key ${item.routing_key}, ${preview(item.body, item.size).slice(0, 80)}`,
-        make: (item, at) => element("div", "messages-grid", element("span", "n", number(item.offset ?? at)), element("span", `state-${item.state.replace(" ", "-")}`, item.state), element("span", "n", number(item.size)), cell("", item.routing_key), cell("body", preview(item.body, item.size))),
-        open: (item, at) => this.show(item, at),
-      });
-      this.list.follows = true;
-    }
-
-    start(total) {
-      this.told(total);
-      if (this.total !== total) { this.total = total; this.stale = true; }
-      this.fetch();
-    }
-
-    at(at) {
-      const item = this.got.get(at);
-      if (!item && !this.stale && at < this.list.count) { this.missing = true; queueMicrotask(() => this.fetch()); }
-      return item;
-    }
-
-    /** Fetch what is visible, if it is not known or may have changed. One request at a time. */
-    async fetch() {
-      if (this.busy || this.ended || !(this.stale || this.missing)) return;
-      this.busy = true;
-      const afresh = this.stale;
-      this.stale = this.missing = false;
-      const { where, height } = this.list;
-      const first = Math.max(0, Math.floor(where.scrollTop / height + where.clientHeight / height / 2) - WINDOW / 2);
-      try {
-        const { total, start, messages } = await ask("messages", { ...this.queue, start: first, count: WINDOW });
-        if (afresh || this.got.size > 20 * WINDOW) this.got.clear();
-        messages.forEach((message, at) => this.got.set(start + at, message));
-        this.list.size(total);
-        this.list.draw(true);
-        this.told(total);
-      } catch { /* the queue is gone, as its pane says */ }
-      this.busy = false;
-      if (this.stale) setTimeout(() => this.fetch(), 250); else if (this.missing) this.fetch();
-    }
-
-    changed() {
-      this.stale = true;
-      if (!this.busy) setTimeout(() => this.fetch(), 0);
-    }
-
-    show(item, at) {
-      const parts = [];
+  /** The messages of a queue, and below them the one that is chosen. */
+  function messagesOf(where, queue, one, told) {
+    const show = (item, at) => {
       const facts = [["Exchange", item.exchange || "(default)"], ["Routing key", item.routing_key]];
       if (item.redelivered) facts.push(["Redelivered", "yes"]);
       if (item.expires_in !== null) facts.push(["Expires in", span(item.expires_in)]);
       if (item.state === "unacked") facts.push(["Held by", `${item.consumer || "a get"} on ${item.connection || "?"}${item.channel === null ? "" : `, channel ${item.channel}`}, for ${span(item.held_for || 0)}`]);
-      parts.push(section(`Message ${number(item.offset ?? at)}`, item.state, table(facts.map(([name, value]) => [0, name, value, "s"]), "Message")));
-      if (item.properties.length) parts.push(section("Properties", "", table(item.properties, "Properties")));
-      if (item.headers.length) parts.push(section("Headers", "", table(item.headers, "Headers")));
-      parts.push(...bodyPart(item.body, item.size, item.shown));
+      const shows = [section(`Message ${number(item.offset ?? at)}`, item.state, table(facts.map(([name, value]) => [0, name, value, "s"]), "Message"))];
+      if (item.message) shows.push(element("p", "row-of-buttons", button("Its story", "quiet", () => select("message", String(item.message)))));
+      shows.push(...contentOf(item));
       if (item.shown < item.size) {
-        parts.push(button("Show more of the body", "quiet", async () => {
+        shows.push(button("Show more of the body", "quiet", async () => {
           try {
-            const whole = await ask("message", { ...this.queue, at, key: item.key });
-            if (whole) this.show(whole, at); else say("This message is no longer in the queue.");
+            const whole = await askNow("message", { ...queue, at, key: item.key });
+            if (whole) show(whole, at); else say("This message is no longer in the queue.");
           } catch (problem) { say(problem.message, true); }
         }));
       }
-      this.one.className = "one";
-      this.one.replaceChildren(...parts);
-    }
+      one.className = "one";
+      one.replaceChildren(...shows);
+    };
+    return new Fetched(where, {
+      height: 26,
+      question: () => ["messages", queue, askNow],
+      label: (item) => `${item.state} message, ${bytes(item.size)}, routing key ${item.routing_key}, ${preview(item.body, item.size).slice(0, 80)}`,
+      make: (item, at) => element("div", "messages-grid", element("span", "n", number(item.offset ?? at)), element("span", `state-${item.state.replace(" ", "-")}`, item.state), element("span", "n", number(item.size)), cell("", item.routing_key), cell("body", preview(item.body, item.size))),
+      open: show,
+      told,
+    });
+  }
+
+  function contentOf(item) {
+    const shows = [];
+    if (item.properties.length) shows.push(section("Properties", "", table(item.properties, "Properties")));
+    if (item.headers.length) shows.push(section("Headers", "", table(item.headers, "Headers")));
+    shows.push(bodySection(item.body, item.size));
+    return shows;
   }
 
   function messagesMayHaveChanged(data) {
     if (pane && pane.messages && (data.flows || data.timeline || data.queues || data.clock !== undefined && store.time.mode !== "real") && !state.paused) pane.messages.changed();
+    if (data.broker && state.tab === "messages") outcomes.changed();
   }
 
   // --- controls -----------------------------------------------------------------------------------------------
@@ -1619,32 +1772,17 @@
     state.paused = !state.paused;
     $("pause").setAttribute("aria-pressed", state.paused);
     put($("pause"), state.paused ? "Go on" : "Pause");
-    if ($("live").classList.contains("on")) live("on", state.paused ? "Paused" : "Live");
-    if (!state.paused) schedule();
+    if (state.paused) { stream.abort(); live("on", "Paused"); return; }
+    goOn();
+    if (state.selected) buildDetail();
   }
   $("pause").addEventListener("click", pause);
+  $("to-failure").addEventListener("click", showFailure);
   $("end-hold").addEventListener("click", () => act(ask("end-hold"), () => "The test goes on, and its broker stops."));
-
-  const kept = (name, value) => {
-    try { if (value === undefined) return localStorage.getItem(name); localStorage.setItem(name, value); } catch { /* none */ }
-    return null;
-  };
-  const THEMES = ["auto", "light", "dark"];
-  function theme(name) {
-    if (name === "auto") delete root.dataset.theme; else root.dataset.theme = name;
-    put($("theme"), name[0].toUpperCase() + name.slice(1));
-    $("theme").setAttribute("aria-label", `Colours: ${name}`);
-    $("theme").dataset.theme = name;
-  }
-  $("theme").addEventListener("click", () => {
-    const next = THEMES[(THEMES.indexOf($("theme").dataset.theme) + 1) % THEMES.length];
-    theme(next);
-    kept("fakeamqp-theme", next);
-  });
 
   $("single-keys").checked = kept("fakeamqp-keys") !== "off";
   $("single-keys").addEventListener("change", () => kept("fakeamqp-keys", $("single-keys").checked ? "on" : "off"));
-  $("help").addEventListener("click", () => $("keys").showModal());
+  $("help").addEventListener("click", () => { glossary($("words")); $("keys").showModal(); });
   document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); $("panel").focus(); });
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
@@ -1654,7 +1792,7 @@
     const action = {
       "/": () => { if (filter) { filter.focus(); filter.select(); } },
       p: pause,
-      "?": () => $("keys").showModal(),
+      "?": () => $("help").click(),
     }[event.key] || (TABS[Number(event.key) - 1] && usable(TABS[Number(event.key) - 1][0]) && (() => { show(TABS[Number(event.key) - 1][0]); $(`tab-${state.tab}`).focus(); }));
     if (!action) return;
     event.preventDefault();
@@ -1663,10 +1801,72 @@
 
   // --- the address ----------------------------------------------------------------------------------------------
 
-  const RENDER = { topology: renderTopology, queues: renderQueues, connections: renderConnections, timeline: renderTimeline, time: renderTime, faults: renderFaults, publish: () => chooseHost() };
+  const RENDER = { topology: renderTopology, queues: renderQueues, messages: renderMessages, connections: renderConnections, timeline: renderTimeline, time: renderTime, faults: renderFaults, publish: () => chooseHost() };
 
-  function remember() {
-    try { history.replaceState(null, "", `#${state.tab}`); } catch { /* the page works without its address */ }
+  /** Names in the address, by the kind of what is chosen. Queues and exchanges have their virtual host with them. */
+  const hostOf = (row) => row && row.virtual_host !== "/" ? `&host=${encodeURIComponent(row.virtual_host)}` : "";
+
+  function address() {
+    const { selected } = state;
+    const words = [state.tab];
+    if (selected) {
+      const row = { queue: store.queues, exchange: store.exchanges }[selected.kind]?.get(selected.key);
+      words.push(`${selected.kind}=${wellFormed(row ? row.name : selected.key)}${hostOf(row)}`);
+    }
+    if (state.tab === "messages" && state.outcome !== "published") words.push(`outcome=${state.outcome}`);
+    for (const [tab, id] of Object.entries(FILTERS)) if (state.tab === tab && $(id).value) words.push(`filter=${wellFormed($(id).value)}`);
+    return `#${words.join("&")}`;
+  }
+  const FILTERS = { topology: "graph-filter", queues: "queue-filter", messages: "outcome-filter", timeline: "line-filter" };
+  const wellFormed = (text) => encodeURIComponent(text.replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd"));
+
+  /** Put what is shown into the address; with `visited`, Back returns from it. */
+  function remember(visited = false) {
+    if (!state.known || state.following) return;
+    const written = address();
+    if (written === location.hash) return;
+    try { history[visited && !state.moving ? "pushState" : "replaceState"](null, "", written); } catch { /* the page works without its address */ }
+  }
+
+  /** Show what the address says: a view, and what is chosen there. */
+  function follow() {
+    const words = new Map(location.hash.slice(1).split("&").map((word) => {
+      const at = word.indexOf("=");
+      try { return at < 0 ? ["tab", word] : [word.slice(0, at), decodeURIComponent(word.slice(at + 1))]; } catch { return ["", ""]; }
+    }));
+    const kind = Object.keys(PANES).find((each) => words.has(each));
+    const standing = { queue: "queues", exchange: "topology", consumer: "topology", connection: "connections", event: "timeline", message: "messages", failure: "timeline" };
+    let tab = words.get("tab") || standing[kind];
+    if (!TABS.some(([name]) => name === tab) || !usable(tab)) tab = usable("topology") ? "topology" : "connections";
+    state.following = true;
+    if (OUTCOMES.some(([name]) => name === words.get("outcome"))) state.outcome = words.get("outcome");
+    if (FILTERS[tab] && words.has("filter") && $(FILTERS[tab]).value !== words.get("filter")) {
+      $(FILTERS[tab]).value = words.get("filter");
+      $(FILTERS[tab]).dispatchEvent(new Event("input"));
+    }
+    if (!kind) close();
+    show(tab, false);
+    if (kind) {
+      const named = { queue: store.queues, exchange: store.exchanges }[kind], host = words.get("host") || "/";
+      const key = named ? [...named].find(([, row]) => row.name === words.get(kind) && row.virtual_host === host)?.[0] ?? words.get(kind) : words.get(kind);
+      if (named && kind && store.broker.virtual_hosts.includes(host) && state.host !== host) { state.host = host; state.structure = true; }
+      select(kind, key, undefined, false);
+      const list = { queue: queueList, connection: connectionList }[kind];
+      const at = list && tab !== "topology" ? list.items.findIndex((item) => item[0] === key) : -1;
+      if (at >= 0) list.pick(at);
+    } else if (!words.get("tab") && store.broker.failure) {
+      showFailure();
+    }
+    state.following = false;
+    remember();
+  }
+
+  /** The timeline where the test failed, with the assertion and the source. */
+  function showFailure() {
+    show("timeline", false);
+    select("failure", "", undefined, false);
+    const before = lines.shown.findLastIndex((line) => line[SERIAL] < store.broker.failure.event);
+    if (before >= 0) { $("follow").checked = false; lineList.pick(before); }
   }
 
   function begin() {
@@ -1676,19 +1876,20 @@
       if (found) sessionStorage.setItem("fakeamqp-inspector", found[1]);
       state.token = (found && found[1]) || sessionStorage.getItem("fakeamqp-inspector") || "";
     } catch { state.token = found ? found[1] : ""; }
-    const tab = TABS.find(([name]) => `#${name}` === location.hash);
+    if (found) { try { history.replaceState(null, "", "#"); } catch { /* the page works without its address */ } }
     state.lineFilter = "";
     buildTabs();
     buildQueueHeads();
     buildKinds();
-    theme(THEMES.includes(kept("fakeamqp-theme")) ? kept("fakeamqp-theme") : "auto");
-    show(tab ? tab[0] : "topology");
+    colours();
+    buildOutcomes();
+    const tab = TABS.find(([name]) => location.hash.slice(1).split("&")[0] === name);
+    show(tab ? tab[0] : "topology", false);
     listen();
   }
   window.addEventListener("hashchange", () => {
     if (location.hash.startsWith("#token=")) { location.reload(); return; }
-    const tab = TABS.find(([name]) => `#${name}` === location.hash);
-    if (tab) show(tab[0]);
+    if (location.hash !== address()) follow();
   });
   begin();
 })();

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from fakeamqp.management.control.routes import FaultView
 from fakeamqp.management.control.schemas import to_json
 from fakeamqp.management.inspector.keys import key_of
+from fakeamqp.management.inspector.outcomes import histories
 
 if TYPE_CHECKING:
     from fakeamqp.management.inspector.inspector import Inspector
@@ -39,6 +40,8 @@ _MOST_KEYS = 20
 _MOST_UNACKED = 5000
 """Unacked messages of a queue above which they are not counted by consumer."""
 _SINGLE = ("broker", "time")
+_ASKED = ("message_ttl", "expires", "max_priority", "max_length", "max_length_bytes")
+"""What a queue's arguments or policies ask for, as far as lists of queues show it."""
 
 
 def take(inspector: Inspector) -> Snapshot:
@@ -76,6 +79,7 @@ def take(inspector: Inspector) -> Snapshot:
         with engine.look():
             snapshot["connections"].update({each.name: _connection(each, inspector) for each in clients})
     snapshot["flows"] = inspector.flows.counted(engine, state)
+    snapshot["rates"] = inspector.flows.rates(engine, state, inspector.control.endpoint._recorder)
     return snapshot
 
 
@@ -115,6 +119,8 @@ def _broker(inspector: Inspector) -> Row:
         "blocked": state.blocked_reason,
         "trace": broker._recorder is not None,
         "held": None if inspector.held is None or inspector.held.is_set() else inspector.title,
+        "failure": None if inspector.failure is None else inspector.failure.to_json(),
+        "histories": {word: kept.count for word, kept in histories(state).items()},
     }
 
 
@@ -187,6 +193,11 @@ def _queue(queue: Queue) -> Row:
     }
     if queue.policy is not None:
         row["policy"] = queue.policy.name
+    for name in _ASKED:
+        if (value := getattr(options, name)) is not None:
+            row[name] = value
+    if options.single_active_consumer:
+        row["single_active_consumer"] = True
     if options.dead_letter_exchange is not None:
         row["dead_letter_exchange"] = options.dead_letter_exchange
         row["dead_letter_routing_key"] = options.dead_letter_routing_key

@@ -261,6 +261,12 @@ class Grant(Limit):
             self.octets = _sum(self.octets, value)
         self._update()
 
+    def set_messages(self, count: int) -> None:
+        """Replace what is left of the messages, without a limit of bytes (the credit of a link in 1.0)."""
+        self.messages = count
+        self.octets = None
+        self._update()
+
     def take(self, message: Message, octets: int | None = None) -> Receipt:
         """Take the cost of a sent message. No balance goes below 0; an unlimited one stays so.
 

@@ -221,6 +221,8 @@ class Personality(Choices):
     # --- wire ------------------------------------------------------------------------------------
     header_for_others: bytes = choice(_HEADER_1_0, {UNTIL_3_13 | SPEC: _HEADER_0_9_1})
     """protocol-header/version-mismatch: the protocol header that answers one of no known protocol."""
+    unspoken_protocols: tuple[str, ...] = choice((), {UNTIL_3_13 | SPEC: ("1-0",)}, any_text=True)
+    """Protocols that the broker does not speak: their headers are answered as those of no known one."""
     awaits_whole_header: bool = choice(True, {SPEC: False})
     """protocol-header/not-amqp: bytes that cannot become a protocol header wait for the eighth."""
     explains_malformed_input: bool = choice(False, {SPEC: True})

@@ -57,11 +57,11 @@ _ROWS: Mapping[Feature, tuple[str, Mapping[Versions, Phase]]] = {
         {_ALL: "permitted"},
     ),
     "amqp_address_v1": (
-        "addresses of AMQP 1.0, which is not spoken here",
+        "addresses of version 1 in AMQP 1.0; they are not spoken here",
         {SINCE_4_3: "denied", _SINCE_4_0: "permitted"},
     ),
     "amqp_filter_set_bug": (
-        "filters of AMQP 1.0, which is not spoken here",
+        "filters of AMQP 1.0 that are not described",
         {SINCE_4_3: "denied", _SINCE_4_0 - ONLY_4_0: "permitted"},
     ),
 }

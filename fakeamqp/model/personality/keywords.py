@@ -16,6 +16,7 @@ class PersonalityChoices(TypedDict, total=False):
     product: str
     version: str
     header_for_others: bytes
+    unspoken_protocols: tuple[str, ...]
     awaits_whole_header: bool
     explains_malformed_input: bool
     closes_silently_on_bad_frames: bool

@@ -471,7 +471,7 @@ class StreamQueue(Queue):
         if last is None or last[0] is not properties:
             personality = self.virtual_host.state.personality
             stored = properties
-            if personality.streams_rewrite_properties:
+            if personality.streams_rewrite_properties and not getattr(properties, "stored_as_is", False):
                 stored = stored_properties(properties, annotates=personality.streams_annotate)
             last = self._last_properties = (properties, stored, size_of_properties(stored))
         return last[1], last[2]

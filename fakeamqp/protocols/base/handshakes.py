@@ -23,8 +23,8 @@ _HINTS = (
     (b"GET ", "this looks like an HTTP request; this port speaks AMQP"),
     (b"POST", "this looks like an HTTP request; this port speaks AMQP"),
     (b"\x16\x03", "this looks like a TLS hello; this port speaks plain AMQP (make it with tls=True for TLS)"),
-    (b"AMQP\x00\x01", "AMQP 1.0 is not supported"),
-    (b"AMQP\x03", "AMQP 1.0 (SASL) is not supported"),
+    (b"AMQP\x00\x01", "AMQP 1.0 begins with SASL, in personalities of RabbitMQ 4.0 and later"),
+    (b"AMQP\x03", "AMQP 1.0 is spoken in personalities of RabbitMQ 4.0 and later"),
 )
 
 

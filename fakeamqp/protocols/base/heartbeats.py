@@ -32,7 +32,11 @@ class Heartbeats:
         self._connection = connection
         self._frame = frame
         self._interval = 0
+        self._sends: float = 0
+        """What the client expects to be sent; it can be another interval (AMQP 1.0)."""
         self._ticks = ticks
+        self._steady = ticks
+        """Whether a heartbeat to the client does not put off the next one."""
         self._first = ticks
         """With ticks: the first heartbeat is still to be sent; it is sent whatever else was."""
         self._missed = 0
@@ -45,15 +49,23 @@ class Heartbeats:
         self._peer_send: Timer | None = None
         self._check: Timer | None = None
 
-    def start(self, interval: int) -> None:
-        """Start heartbeats every `interval` seconds; 0 disables them (heartbeat/zero-disables)."""
+    def start(self, interval: int, *, sends: float | None = None) -> None:
+        """Start heartbeats every `interval` seconds; 0 disables them (heartbeat/zero-disables).
+
+        `sends` is the interval of those to the client, if it is another one; then one is sent in each idle
+        half of it.
+        """
         self._interval = interval
+        self._sends = interval if sends is None else sends
+        self._steady = self._ticks or sends is not None
+        self._busy = self._connection.broker.operations.busy_seconds
+        if self._sends:
+            self._send = self._set(self._sends / 2, self._send_if_idle, "sends a heartbeat")
         if interval:
             self.heard_at = self._connection.broker.clock.now()
-            self._busy = self._connection.broker.operations.busy_seconds
-            self._send = self._set(interval / 2, self._send_if_idle, "sends a heartbeat")
             first = interval if self._ticks else 2 * interval
             self._check = self._set(first, self._check_silence, "checks for received bytes")
+        if self._sends:
             self._send_if_idle_by_peer_clock(send=False)
 
     def stop(self) -> None:
@@ -78,12 +90,12 @@ class Heartbeats:
         or with ticks one per idle half. Source: heartbeat/interval. If the clock leaps over several checks,
         one heartbeat is sent.
         """
-        leap = self._clock_leap(self._interval / 2)
+        leap = self._clock_leap(self._sends / 2)
         if self._connection.outbox.used and not leap and not self._first:
             self._connection.outbox.used = False
         else:
             self._send_heartbeat()
-        self._send = self._set(self._interval / 2 + leap, self._send_if_idle, "sends a heartbeat")
+        self._send = self._set(self._sends / 2 + leap, self._send_if_idle, "sends a heartbeat")
 
     def _send_if_idle_by_peer_clock(self, *, send: bool = True) -> None:
         """Do the same on the client's clock, if the broker's differs."""
@@ -95,14 +107,14 @@ class Heartbeats:
         else:
             connection.outbox.used = False
         self._peer_send = connection.after_by_peer_clock(
-            self._interval / 2, self._send_if_idle_by_peer_clock, "sends a heartbeat"
+            self._sends / 2, self._send_if_idle_by_peer_clock, "sends a heartbeat"
         )
 
     def _send_heartbeat(self) -> None:
         outbox = self._connection.outbox
         outbox.write(self._frame)
         self._first = False
-        if self._ticks:
+        if self._steady:
             outbox.used = False  # A heartbeat does not put off the next one.
 
     def _check_silence(self) -> None:
@@ -140,7 +152,7 @@ class Heartbeats:
             left, self._busy = busy - self._busy, busy
             self._missed = min(self._missed, 1)
         if left <= _MARGIN:
-            self._connection.abort(f"missed heartbeats from client, timeout: {self._interval}s")
+            self._connection.silent_too_long(f"missed heartbeats from client, timeout: {self._interval}s")
         else:
             self._check = self._set(left, self._check_silence, "checks for received bytes")
 

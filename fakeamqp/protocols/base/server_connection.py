@@ -358,6 +358,10 @@ class ServerConnection(ClientConnection):
         self._report("aborted", why)
         self.outbox.notify()
 
+    def silent_too_long(self, text: str) -> None:
+        """Nothing has come for longer than heartbeats allow; `text` says so."""
+        self.abort(text)
+
     def receive_eof(self) -> None:
         if self.state is ConnectionState.CLOSED:
             # If the broker was waiting for the client to close the transport, close-ok is still written.

@@ -1,60 +1,19 @@
-"use strict";
-// Data from peers reaches the page through text nodes only.
 (() => {
   // The indexes of values in a row; see rows.py.
   const IDS = 0, TIME = 1, CONNECTION = 2, KIND = 3, DIRECTION = 4, CHANNEL = 5, NAME = 6, TEXT = 7, QUEUES = 8,
-    PROBLEM = 9, FIELDS = 10, PROPERTIES = 11, BODY = 12, SIZE = 13, REAL = 14;
+    PROBLEM = 9, FIELDS = 10, PROPERTIES = 11, BODY = 12, SIZE = 13, REAL = 14, MESSAGE = 15;
   const TITLES = { method: "Methods", frame: "Other frames", heartbeat: "Heartbeats", model: "Model", connection: "Connections", fault: "Faults" };
   const MOST_LIFELINES = 8; // more connections than that share one lifeline
   const OVERSCAN = 8;     // rows made beyond what is visible
-  const ENCODER = new TextEncoder();
 
-  const $ = (id) => document.getElementById(id);
+  const { $, root, element, button, number, many, plainly, seen, span, seconds, octets, preview, section, table, bodySection, story, WORDS, glossary, failed, theme, THEMES } = parts;
   const data = JSON.parse($("data").textContent);
   $("data").remove();
-  const { rows, pool, connections, kinds } = data;
-  const list = $("list"), canvas = $("canvas"), detail = $("detail"), root = document.documentElement;
+  const { rows, pool, connections, kinds, failure } = data;
+  Object.assign(WORDS, data.words);
+  const list = $("list"), canvas = $("canvas"), detail = $("detail");
 
   // --- helpers --------------------------------------------------------------------------------------------
-
-  function element(tag, name, ...children) {
-    const made = document.createElement(tag);
-    if (name) made.className = name;
-    made.append(...children);
-    return made;
-  }
-
-  function button(text, name, action) {
-    const made = element("button", name, text);
-    made.type = "button";
-    made.addEventListener("click", action);
-    return made;
-  }
-
-  const number = (value) => value.toLocaleString("en-US");
-  const octets = (value) => (value === 1 ? "1 byte" : `${number(value)} bytes`);
-
-  // Invisible characters, and those that change the direction of text, are shown by their codes.
-  const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
-
-  function code(character) {
-    const value = character.charCodeAt(0);
-    // A lone surrogate of this range stands for an octet that is not UTF-8.
-    const small = value < 256 ? value : value >= 0xdc80 && value <= 0xdcff ? value - 0xdc00 : -1;
-    return small >= 0 ? `\\x${small.toString(16).padStart(2, "0")}` : `\\u${value.toString(16).padStart(4, "0")}`;
-  }
-
-  function seen(text) {
-    const parts = [];
-    let start = 0;
-    for (const found of text.matchAll(UNSEEN)) {
-      if (found.index > start) parts.push(document.createTextNode(text.slice(start, found.index)));
-      parts.push(element("span", "escaped", code(found[0])));
-      start = found.index + found[0].length;
-    }
-    if (start < text.length || !parts.length) parts.push(document.createTextNode(text.slice(start)));
-    return parts;
-  }
 
   /** `text` with what is searched for marked. */
   function marked(text) {
@@ -71,18 +30,8 @@
     return parts;
   }
 
-  const seconds = (value) => value.toFixed(Math.abs(value) >= 1000 ? 3 : 6);
-
   /** Real time, where that of the broker's clock is another one. */
-  const real = (row) => (row[REAL] !== null && row[REAL].toFixed(3) !== row[TIME].toFixed(3) ? `real ${seconds(row[REAL])}` : "");
-
-  function span(value) {
-    if (value < 1e-3) return `${Math.round(value * 1e6)} us`;
-    if (value < 1) return `${(value * 1e3).toFixed(value < 0.01 ? 2 : 1)} ms`;
-    if (value < 120) return `${value.toFixed(value < 10 ? 2 : 1)} s`;
-    if (value < 7200) return `${(value / 60).toFixed(1)} min`;
-    return `${(value / 3600).toFixed(1)} h`;
-  }
+  const real = (row) => (row[REAL] !== null && row[REAL].toFixed(3) !== row[TIME].toFixed(3) ? seconds(row[REAL]) : "");
 
   function client(connection) {
     return connection.connection_name || [connection.product, connection.version].filter(Boolean).join(" ") || connection.name.split(" -> ")[0];
@@ -92,7 +41,7 @@
 
   const state = {
     connection: -1, kinds: new Set(kinds.keys()), direction: -1, channel: -1, name: -1, queue: -1,
-    query: "", only: false, picked: -1, open: false,
+    query: "", only: false, message: 0, picked: -1, open: false,
   };
   let shown = [];          // numbers of rows
   let place = new Map();   // number of a row: its place in `shown`
@@ -105,15 +54,10 @@
   const flat = (place) => (place < 0 ? "" : pool[place].map((field) => `${field[1]} ${field[2]}`).join("\n"));
   const bodyOf = (row) => (row[BODY] < 0 ? null : pool[row[BODY]]);
 
-  function decoded(body) {
-    if (body[0] === "text") return ENCODER.encode(body[1]);
-    return Uint8Array.from(atob(body[1]), (character) => character.charCodeAt(0));
-  }
-
   function haystack(row) {
     const body = bodyOf(row);
     let text = body ? body[1] : "";
-    if (body && body[0] === "base64") text = String.fromCharCode(...decoded(body));
+    if (body && body[0] === "base64") text = Array.from(octets(body), (octet) => String.fromCharCode(octet)).join("");
     const connection = connections[row[CONNECTION]];
     const who = connection ? `${connection.alias} ${connection.name} ${connection.connection_name || ""}` : "";
     const queues = row[QUEUES].map((name) => pool[name]).join(" ");
@@ -126,7 +70,8 @@
       && (state.direction < 0 || row[DIRECTION] === state.direction)
       && (state.channel < 0 || row[CHANNEL] === state.channel)
       && (state.name < 0 || row[NAME] === state.name)
-      && (state.queue < 0 || row[QUEUES].includes(state.queue));
+      && (state.queue < 0 || row[QUEUES].includes(state.queue))
+      && (!state.message || row[MESSAGE] === state.message);
   }
 
   function filter() {
@@ -147,7 +92,7 @@
     $("empty").textContent = rows.length ? "No event matches the filter." : "The trace has no events.";
     $("shown").textContent = shown.length === rows.length ? `${number(rows.length)} rows` : `${number(shown.length)} of ${number(rows.length)} rows`;
     document.body.dataset.shown = shown.length;
-    $("reset").hidden = !(state.kinds.size < kinds.length || state.direction >= 0 || state.channel >= 0 || state.name >= 0 || state.queue >= 0 || state.query);
+    $("reset").hidden = !(state.kinds.size < kinds.length || state.direction >= 0 || state.channel >= 0 || state.name >= 0 || state.queue >= 0 || state.query || state.message);
     for (const id of ["direction", "channel", "method", "queue"]) $(id).classList.toggle("set", $(id).value !== "-1");
     $("list").setAttribute("aria-label", `Events in order, ${shown.length} shown`);
     tellMatches();
@@ -159,7 +104,7 @@
   function tellMatches() {
     const at = hits.indexOf(state.picked);
     const total = number(hits.length);
-    $("matches").textContent = !state.query ? "" : !hits.length ? "no match" : at >= 0 ? `${number(at + 1)} of ${total}` : hits.length === 1 ? "1 match" : `${total} matches`;
+    $("found").textContent = !state.query ? "" : !hits.length ? "no match" : at >= 0 ? `${number(at + 1)} of ${total}` : hits.length === 1 ? "1 match" : `${total} matches`;
     $("previous").disabled = $("next").disabled = !hits.length;
   }
 
@@ -184,7 +129,7 @@
     const step = Math.min(84, (broker * (small ? 0.4 : 0.5)) / count);
     lifelines = connections.map((_, index) => 10 + (together ? 0 : Math.round(index * step)));
     const unique = [...new Set(lifelines.length ? lifelines : [10])];
-    const line = (x, size) => `linear-gradient(var(--rail), var(--rail)) ${gutter + x - size / 2}px 0 / ${size}px 100% no-repeat`;
+    const line = (x, size) => `linear-gradient(var(--edge), var(--edge)) ${gutter + x - size / 2}px 0 / ${size}px 100% no-repeat`;
     canvas.style.setProperty("--rails", [...unique.map((x) => line(x, 1)), line(broker, 2)].join(", "));
     canvas.style.setProperty("--broker-x", `${broker}px`);
     const heads = $("heads");
@@ -203,19 +148,13 @@
     head("broker", Math.min(broker, width - 30), false);
   }
 
-  function preview(body, size) {
-    if (!body) return size === 0 ? "(empty)" : octets(size);
-    if (body[0] === "text") return body[1].slice(0, 160).replace(/\s+/g, " ");
-    return Array.from(decoded([body[0], body[1].slice(0, 32)]), (octet) => octet.toString(16).padStart(2, "0")).join(" ");
-  }
-
   function sentence(row) {
     const connection = connections[row[CONNECTION]];
     const who = connection ? connection.alias : "";
     const way = row[DIRECTION] === 0 ? `${who} to broker` : row[DIRECTION] === 1 ? `broker to ${who}` : [kinds[row[KIND]] === "model" ? "in the broker" : kinds[row[KIND]], who].filter(Boolean).join(", ");
     const channel = row[CHANNEL] >= 0 ? `, channel ${row[CHANNEL]}` : "";
-    const content = row[SIZE] >= 0 ? `, body of ${octets(row[SIZE])}` : "";
-    return `${seconds(row[TIME])} s${real(row) && `, ${real(row)} s`}, ${way}${channel}: ${pool[row[NAME]]} ${pool[row[TEXT]]}${content}${row[PROBLEM] ? ", problem" : ""}`;
+    const content = row[SIZE] >= 0 ? `, body of ${many(row[SIZE], "byte")}` : "";
+    return `${seconds(row[TIME])} s${real(row) && `, real ${real(row)} s`}, ${way}${channel}: ${pool[row[NAME]]} ${pool[row[TEXT]]}${content}${row[PROBLEM] ? ", problem" : ""}`;
   }
 
   function make(at) {
@@ -235,7 +174,7 @@
     made.style.setProperty("--from-x", `${row[CONNECTION] >= 0 ? lifelines[row[CONNECTION]] : 10}px`);
 
     const delta = at ? row[TIME] - rows[shown[at - 1]][TIME] : 0;
-    made.append(element("span", "time", seconds(row[TIME]), ...(real(row) ? [element("small", "", real(row))] : [])));
+    made.append(element("span", "time", seconds(row[TIME])), element("span", "real", real(row)));
     if (at) made.append(element("span", delta >= 1 ? "delta long" : "delta", delta < 0.0000005 ? "" : `+${span(delta)}`));
     const where = (state.connection < 0 && connection ? connection.alias : "") + (row[CHANNEL] >= 0 ? `/${row[CHANNEL]}` : "");
     made.append(element("span", "channel", where.replace(/^\//, "")));
@@ -345,7 +284,8 @@
     else if (top + 2 * rowHeight > list.scrollTop + room) list.scrollTop = top + 2 * rowHeight - room;
   }
 
-  function pick(index, open) {
+  /** Choose a row; `visited` makes it a step that Back returns from. */
+  function pick(index, open, visited = false) {
     state.picked = index;
     if (open !== undefined) state.open = open;
     if (state.open) showDetail();
@@ -353,7 +293,7 @@
     if (at !== undefined) reveal(at);
     draw(false);
     tellMatches();
-    remember();
+    remember(visited);
   }
 
   function move(step) {
@@ -376,91 +316,60 @@
 
   list.addEventListener("click", (event) => {
     const row = event.target.closest(".row");
-    if (row) pick(shown[Number(row.dataset.at)], true);
+    if (row) pick(shown[Number(row.dataset.at)], true, true);
   });
 
   // --- one event -------------------------------------------------------------------------------------------
 
-  function fieldTable(fields, caption) {
-    const body = element("tbody");
-    for (const [depth, name, value, type] of fields) {
-      const head = element("th", "", ...marked(name));
-      head.scope = "row";
-      head.style.paddingLeft = `${Math.min(depth, 8) * 14}px`;
-      const cell = element("td", type, ...(type === "s" && value === "" ? ["(empty)"] : marked(value)));
-      if (type === "s" && value === "") cell.className = "z";
-      body.append(element("tr", "", head, cell));
-    }
-    const table = element("table", "", body);
-    table.setAttribute("aria-label", caption);
-    return table;
+  function heading(...title) {
+    const close = button("Close", "small", shut);
+    close.setAttribute("aria-keyshortcuts", "Escape");
+    return element("header", "", element("h2", "", ...title), close);
   }
 
-  function hex(octets) {
-    const lines = [];
-    for (let at = 0; at < octets.length; at += 16) {
-      const part = Array.from(octets.slice(at, at + 16));
-      const codes = part.map((octet) => octet.toString(16).padStart(2, "0")).join(" ");
-      const text = part.map((octet) => (octet > 31 && octet < 127 ? String.fromCharCode(octet) : ".")).join("");
-      lines.push(`${at.toString(16).padStart(4, "0")}  ${codes.padEnd(47)}  ${text}`);
-    }
-    return lines.join("\n");
+  function present(shows) {
+    const opened = detail.hidden;
+    detail.replaceChildren(...shows);
+    detail.hidden = false;
+    detail.scrollTop = 0;
+    if (opened) resized();
   }
 
-  function indented(text) {
-    try {
-      const value = JSON.parse(text);
-      return value !== null && typeof value === "object" ? JSON.stringify(value, null, 2) : null;
-    } catch {
-      return null;
-    }
+  /** The story of a message; a step opens its event, and the link leaves the other rows out. */
+  function storyOf(message) {
+    const made = story(data, message, (row) => pick(rowOf.get(row[IDS][0]), true, true));
+    const link = element("a", "", `#message=${message}`);
+    link.href = `#message=${message}`;
+    link.title = "Link to this message";
+    made.firstChild.append(link);
+    return made;
   }
 
-  function bodyPart(row) {
-    const body = bodyOf(row), size = row[SIZE];
-    const title = element("h3", "", "Body", element("small", "", octets(size)));
-    if (!body) return [title];
-    const bytes = decoded(body);
-    if (bytes.length < size) title.lastChild.textContent = `first ${number(bytes.length)} of ${octets(size)}`;
-    const views = [];
-    const whole = bytes.length === size && body[0] === "text" ? indented(body[1]) : null;
-    if (whole !== null) views.push(["JSON", whole]);
-    if (body[0] === "text") views.push(["Text", body[1]]);
-    views.push(["Hex", null]);
-    const box = element("pre", "");
-    box.tabIndex = 0;
-    box.setAttribute("aria-label", "Body");
-    const choice = element("span", "views");
-    const show = (chosen) => {
-      [...choice.children].forEach((one, at) => one.setAttribute("aria-pressed", at === chosen));
-      const text = views[chosen][1];
-      box.className = text === null ? "hex" : "";
-      box.replaceChildren(...(text === null ? [hex(bytes)] : marked(text)));
-    };
-    views.forEach(([name], at) => choice.append(button(name, "small", () => show(at))));
-    title.append(choice);
-    show(0);
-    return [title, box];
+  function showFailure() {
+    state.picked = rowOf.get(Math.max(...[...rowOf.keys()].filter((id) => id < failure.event))) ?? -1;
+    state.open = true;
+    present([heading("The test failed here"), element("p", "lead", ...seen(failure.test)), ...failed(failure)]);
+    if (state.picked >= 0) reveal(place.get(state.picked) ?? 0);
+    draw(false);
   }
 
   function showDetail() {
     const row = rows[state.picked];
     if (!row) return;
     const connection = connections[row[CONNECTION]], kind = kinds[row[KIND]];
-    const close = button("Close", "small", shut);
-    close.setAttribute("aria-keyshortcuts", "Escape");
     const ids = row[IDS];
     const link = element("a", "", `#e${ids[0]}`);
     link.href = `#e${ids[0]}`;
     link.title = "Link to this event";
     const lead = [`${seconds(row[TIME])} s`];
-    if (real(row)) lead.push(`${real(row)} s`);
+    if (real(row)) lead.push(`real ${real(row)} s`);
     if (connection) lead.push(row[DIRECTION] === 0 ? `${connection.alias} to broker` : row[DIRECTION] === 1 ? `broker to ${connection.alias}` : connection.alias);
     if (row[CHANNEL] >= 0) lead.push(`channel ${row[CHANNEL]}`);
     if (ids.length > 1) lead.push(`${ids.length} frames`);
-    const parts = [element("header", "", element("h2", "", ...marked(pool[row[NAME]])), close)];
-    parts.push(element("p", "lead", ...seen(lead.join("  \u00b7  ")), "  \u00b7  ", link));
-    if (kind !== "method" && pool[row[TEXT]]) parts.push(element("p", "said", ...marked(pool[row[TEXT]])));
+    const shows = [heading(...marked(pool[row[NAME]]))];
+    shows.push(element("p", "lead", ...seen(lead.join("  \u00b7  ")), "  \u00b7  ", link));
+    if (WORDS[pool[row[NAME]]]) shows.push(element("p", "lead", WORDS[pool[row[NAME]]]));
+    if (kind !== "method" && pool[row[TEXT]]) shows.push(element("p", "said", ...marked(pool[row[TEXT]])));
 
     const only = element("div", "focusers");
     const narrow = (text, change) => only.append(button("", "small", () => { change(); controls(); filter(); pick(state.picked); detail.focus(); }));
@@ -468,27 +377,22 @@
     if (connection && state.connection < 0 && connections.length > 1) offer(`Only ${connection.alias}`, () => { state.connection = row[CONNECTION]; });
     if (row[CHANNEL] > 0 && state.channel < 0) offer(`Only channel ${row[CHANNEL]}`, () => { state.channel = row[CHANNEL]; state.connection = row[CONNECTION]; });
     for (const name of row[QUEUES]) if (state.queue !== name) offer(`Only queue ${pool[name]}`, () => { state.queue = name; });
-    if (only.childNodes.length) parts.push(only);
+    if (only.childNodes.length) shows.push(only);
 
     const titles = { method: "Fields", model: "Facts", frame: "Frame", heartbeat: "Frame" };
     const fields = pool[row[FIELDS]];
-    if (fields.length) parts.push(element("h3", "", titles[kind]), fieldTable(fields, titles[kind]));
+    if (fields.length) shows.push(section(titles[kind], "", table(fields, titles[kind], marked)));
     if (row[PROPERTIES] >= 0) {
       const properties = pool[row[PROPERTIES]];
-      parts.push(element("h3", "", "Properties", element("small", "", properties.length ? "" : "none")));
-      if (properties.length) parts.push(fieldTable(properties, "Properties"));
+      shows.push(section("Properties", properties.length ? "" : "none", ...(properties.length ? [table(properties, "Properties", marked)] : [])));
     }
-    if (row[SIZE] >= 0) parts.push(...bodyPart(row));
+    if (row[MESSAGE]) shows.push(storyOf(row[MESSAGE]));
+    if (row[SIZE] >= 0) shows.push(bodySection(bodyOf(row), row[SIZE], marked));
     if (connection) {
       const who = ["name", "connection_name", "product", "version", "platform", "virtual_host"].filter((key) => connection[key]);
-      parts.push(element("h3", "", `Connection ${connection.alias}`));
-      parts.push(fieldTable(who.map((key) => [0, key, connection[key], "s"]), "Connection"));
+      shows.push(section(`Connection ${connection.alias}`, "", table(who.map((key) => [0, key, connection[key], "s"]), "Connection", marked)));
     }
-    detail.replaceChildren(...parts);
-    const opened = detail.hidden;
-    detail.hidden = false;
-    detail.scrollTop = 0;
-    if (opened) resized();
+    present(shows);
   }
 
   function shut() {
@@ -510,8 +414,6 @@
     add(-1, title);
     for (const [value, text] of choices) add(value, text);
   }
-
-  const plainly = (text) => text.replace(UNSEEN, code);
 
   function counted(values) {
     const counts = new Map();
@@ -566,6 +468,11 @@
     stat("Connections", number(connections.length));
     stat("Duration", span(Math.max(0, data.ended - data.began)));
     if (data.clock) stat("Clock", ...seen(data.clock));
+    if (failure) {
+      $("failure").hidden = false;
+      $("failure").addEventListener("click", showFailure);
+    }
+    root.classList.toggle("with-real", rows.some((row) => real(row)));
     const wrong = rows.filter((row) => row[PROBLEM]).length;
     if (wrong) {
       $("problem").hidden = false;
@@ -649,7 +556,7 @@
   });
 
   function clear() {
-    Object.assign(state, { kinds: new Set(kinds.keys()), direction: -1, channel: -1, name: -1, queue: -1, query: "", typed: "", only: false });
+    Object.assign(state, { kinds: new Set(kinds.keys()), direction: -1, channel: -1, name: -1, queue: -1, query: "", typed: "", only: false, message: 0 });
   }
 
   $("tabs").addEventListener("keydown", (event) => {
@@ -674,7 +581,7 @@
     j: () => move(1), k: () => move(-1), n: () => cycle(hits, 1), N: () => cycle(hits, -1), p: () => problems(1), P: () => problems(-1),
     "[": () => choose(state.connection < 0 ? connections.length - 1 : state.connection - 1),
     "]": () => choose(state.connection + 1 < connections.length ? state.connection + 1 : -1),
-    "?": () => $("keys").showModal(),
+    "?": () => $("help").click(),
   };
 
   document.addEventListener("keydown", (event) => {
@@ -694,39 +601,15 @@
     event.preventDefault();
     list.focus();
   });
-  $("help").addEventListener("click", () => $("keys").showModal());
+  $("help").addEventListener("click", () => { glossary($("words")); $("keys").showModal(); });
 
   // --- colours ---------------------------------------------------------------------------------------------
 
-  const THEMES = ["auto", "light", "dark"];
-
-  function theme(name) {
-    if (name === "auto") delete root.dataset.theme; else root.dataset.theme = name;
-    $("theme").firstChild.textContent = name[0].toUpperCase() + name.slice(1);
-    $("theme").setAttribute("aria-label", `Colours: ${name}`);
-    $("theme").dataset.theme = name;
-    drawMap();
-  }
-
-  $("theme").addEventListener("click", () => {
-    const next = THEMES[(THEMES.indexOf($("theme").dataset.theme) + 1) % THEMES.length];
-    theme(next);
-    try { localStorage.setItem("fakeamqp-theme", next); } catch { /* a page from a file may not have it */ }
-  });
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawMap);
-
-  function kept() {
-    try {
-      const name = localStorage.getItem("fakeamqp-theme");
-      return THEMES.includes(name) ? name : "auto";
-    } catch {
-      return "auto";
-    }
-  }
+  parts.colours(() => drawMap());
 
   // --- the address: #e12 chooses an event; filters follow as key=value -------------------------------------
 
-  function remember() {
+  function remember(visited = false) {
     if (!ready) return;
     const parts = [];
     if (rows[state.picked]) parts.push(`e${rows[state.picked][IDS][0]}`);
@@ -739,9 +622,10 @@
     if (state.queue >= 0) put("queue", pool[state.queue]);
     if (state.typed) put("search", state.typed);
     if (state.only) put("only", "matches");
+    if (state.message) put("message", String(state.message));
     written = parts.length ? `#${parts.join("&")}` : "#";
     if (written === (location.hash || "#")) return;
-    try { history.replaceState(null, "", written); } catch { /* the page works without its address */ }
+    try { history[visited ? "pushState" : "replaceState"](null, "", written); } catch { /* the page works without its address */ }
   }
 
   const wellFormed = (text) => text.replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
@@ -763,6 +647,7 @@
       else if (key === "name") state.name = pool.indexOf(value);
       else if (key === "queue") state.queue = pool.indexOf(value);
       else if (key === "search") { state.typed = value; state.query = value.toLowerCase(); }
+      else if (key === "message") state.message = /^\d+$/.test(value) ? Number(value) : 0;
       else if (key === "only") state.only = value === "matches";
       else if (key === "theme" && THEMES.includes(value)) theme(value);
     }
@@ -779,6 +664,14 @@
       pick(wanted, true);
       list.scrollTop = (place.get(wanted) + 0.5) * rowHeight - list.clientHeight / 2;
       draw(false);
+    } else if (state.message && shown.length) {
+      state.picked = -1;
+      present([heading(`Message ${state.message}`), storyOf(state.message)]);
+    } else if (!ready && failure && !location.hash) {
+      showFailure();
+    } else if (ready === null) {
+      state.open = false;
+      detail.hidden = true;
     }
   }
 
@@ -801,7 +694,7 @@
       const what = element("td", "", element("b", "", ...seen(pool[row[NAME]])), " ", ...seen(pool[row[TEXT]]));
       if (row[SIZE] >= 0) what.append(" ", ...seen(preview(bodyOf(row), row[SIZE])));
       body.append(element("tr", `k-${kinds[row[KIND]]}${row[PROBLEM] ? " problem" : ""}`,
-        element("td", "", `${seconds(row[TIME])} ${real(row) && `(${real(row)})`}`),
+        element("td", "", `${seconds(row[TIME])} ${real(row) && `(real ${real(row)})`}`),
         element("td", "", `${connection ? connection.alias : ""} ${way} ${row[CHANNEL] >= 0 ? row[CHANNEL] : ""}`), what));
     }
     const head = element("thead", "", element("tr", "", element("th", "", "Time, s"), element("th", "", "Connection, channel"), element("th", "", "Event")));
@@ -813,16 +706,17 @@
 
   // --- begin -----------------------------------------------------------------------------------------------
 
-  let ready = false, written = "";
+  let ready = false, written = "";   // `ready` is null while an address is followed
   fill();
-  theme(kept());
   recall();
   ready = true;
   window.addEventListener("hashchange", () => {
     if (location.hash === written) return;
-    ready = false;
+    ready = null;
+    state.picked = -1;
     recall();
     ready = true;
+    draw(false);
   });
   document.body.dataset.ready = Math.round(performance.now());
 })();

@@ -20,6 +20,7 @@ the pool once, and rows refer to them by number.
 | 12 | body: pool, or -1 |
 | 13 | bytes in the body, or -1 without a body |
 | 14 | real time in seconds, or null if the broker has no other time |
+| 15 | number of the message that it is about, or 0; see `fakeamqp.trace.json_form` |
 
 Fields are lists of (depth, name, value, type); types are "s" text, "n" number, "b" bit, "x" bytes in hex,
 "t" a table or array whose fields follow one level deeper, "z" void, "h" hidden, "o" anything else. A body is
@@ -66,6 +67,8 @@ class Rows:
         self._pooled: dict[object, int] = {}
         self._numbers: dict[str, int] = {}
         self._queues = Queues()
+        self._delivered: dict[tuple[int, int, int], int] = {}
+        """The numbers of delivered messages by connection, channel and tag."""
         for line in fold(events):
             self._add(line)
         # Sort by short name: the order of connecting, also if the first events are no longer kept.
@@ -114,6 +117,8 @@ class Rows:
             return
         row[8] = [self._put(name) for name in self._queues.seen(place, method)]
         row[9] = int(_is_problem(method, direction))
+        if (tag := getattr(method, "delivery_tag", 0)) and not getattr(method, "multiple", False):
+            row[15] = self._delivered.get((connection, event.channel, tag), 0)
         row[10] = self._put(bounded(fields_of(reader.values(method))))
         if method.NAME == "connection.start-ok":
             client = getattr(method, "client_properties", None) or {}
@@ -143,6 +148,9 @@ class Rows:
         row[8] = [self._put(name) for name in queues]
         row[9] = int(is_problem(event))
         row[10] = self._put(bounded(_facts(event.facts)))
+        row[15] = message_number(event)
+        if event.event == "delivered" and isinstance(tag := event.facts.get("delivery_tag"), int):
+            self._delivered[connection, row[5], tag] = row[15]
         body = getattr(event.facts.get("message"), "body", None)
         if isinstance(body, bytes):
             self._put_body(row, bytes(body[:_MOST_BODY]), full_size(body))
@@ -150,6 +158,7 @@ class Rows:
             publish = self._queues.outcome(connection, event.facts.get("message"))
             if publish is not None:
                 publish[8] = sorted({*publish[8], *row[8]})
+                publish[15] = row[15]
         self.rows.append(row)
 
     def _row(
@@ -168,7 +177,7 @@ class Rows:
         nothing = self._put(())
         real = None if event.real_time is None else round(event.real_time, 6)
         place = [line.numbers, time, connection, kind, direction, channel]
-        return [*place, *pooled, [], 0, nothing, -1, -1, -1, real]
+        return [*place, *pooled, [], 0, nothing, -1, -1, -1, real, 0]
 
     # --- what rows refer to ---------------------------------------------------------------------------
 
@@ -230,6 +239,12 @@ def is_problem(event: Event) -> bool:
         return event.event == "fault" or event.event in _BAD_CONNECTION_EVENTS
     assert isinstance(event, ModelEvent)
     return event.event in _BAD_MODEL_EVENTS or _unroutable(event)
+
+
+def message_number(event: Event) -> int:
+    """The number of the message that an event of the model is about, or 0."""
+    number = getattr(event.facts.get("message"), "number", 0) if isinstance(event, ModelEvent) else 0
+    return number if isinstance(number, int) else 0
 
 
 def _alias_order(alias: str) -> tuple[bool, int]:

@@ -370,8 +370,8 @@ pack_length_field: Callable[[bytes, int], bytes] = struct.Struct(">cI").pack
 def encode_table(fields: Mapping[str, FieldInput]) -> bytes:
     """`fields` as a table, length first, in the order of the mapping.
 
-    bool becomes t, int I or l (the smallest that holds it; l for an int whose class has the attribute
-    `field_tag = "l"`), float d, Decimal D, str S, bytes x, Timestamp and datetime T (a naive datetime is
+    bool becomes t, int I or l (the smallest that holds it), float d (a number whose class has the attribute
+    `field_tag` gets that tag), Decimal D, str S, bytes x, Timestamp and datetime T (a naive datetime is
     taken as UTC; fractions of a second are cut off), mapping F, list and tuple A, None V. A mapping with the
     attribute `encoded_fields` is encoded as these bytes. A negative Decimal is written signed, which
     RabbitMQ's grammar does not read back.
@@ -385,6 +385,18 @@ def encode_table(fields: Mapping[str, FieldInput]) -> bytes:
     except RecursionError:
         raise FieldError("the values nest deeper than the caller's stack allows") from None
     return pack_uint32(len(out)) + out
+
+
+def _packed(tag: str, layout: str) -> Callable[[Any], bytes]:
+    pack = struct.Struct(f">c{layout}").pack
+    return lambda value: pack(tag.encode(), value)
+
+
+_PACK_TAGGED = {
+    tag: _packed(tag, layout)
+    for tag, layout in (("b", "b"), ("B", "B"), ("s", "h"), ("u", "H"), ("i", "I"), ("f", "f"))
+}
+"""Tag -> how a number is written whose class has the attribute `field_tag` with this tag."""
 
 
 def _write_fields(out: bytearray, fields: Mapping[str, FieldInput], depth: int) -> None:
@@ -419,6 +431,8 @@ def _write_value(out: bytearray, value: object, depth: int) -> None:
     elif isinstance(value, int):
         if isinstance(value, Timestamp):
             out += pack_timestamp_field(b"T", value)
+        elif (pack := _PACK_TAGGED.get(getattr(value, "field_tag", ""))) is not None:
+            out += pack(value)
         elif -0x80000000 <= value <= 0x7FFFFFFF and getattr(value, "field_tag", "I") == "I":
             out += pack_int32_field(b"I", value)
         else:
@@ -434,7 +448,8 @@ def _write_value(out: bytearray, value: object, depth: int) -> None:
         out += pack_length_field(b"A", len(inner))
         out += inner
     elif isinstance(value, float):
-        out += pack_double_field(b"d", value)
+        pack = _PACK_TAGGED.get(getattr(value, "field_tag", ""))
+        out += pack_double_field(b"d", value) if pack is None else pack(value)
     elif isinstance(value, (bytes, bytearray)):
         out += pack_length_field(getattr(value, "field_tag", "x").encode(), len(value))
         out += value

@@ -1,4 +1,4 @@
-"""The colours of the inspector: WCAG 2.1 AA wants a contrast of 4.5 for text, and 3 for borders and marks."""
+"""The colours of the pages: WCAG 2.1 AA wants a contrast of 4.5 for text, and 3 for borders and marks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-CSS = files("fakeamqp.management.inspector").joinpath("page.css").read_text("utf-8")
+CSS = files("fakeamqp.trace.pages").joinpath("base.css").read_text("utf-8")
 TEXTS = ("ink", "soft", "faint", "to", "from", "note", "bad", "fault")
 GROUNDS = ("paper", "wash", "pick")
 #: What stands on a ground of its own.

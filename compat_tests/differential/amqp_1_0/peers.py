@@ -1,0 +1,303 @@
+"""A peer that plays a scenario on a broker, sans-I/O or on a socket, and writes down what comes back."""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from typing import Any
+
+from compat_tests.scripted.amqp_1_0 import (
+    RECEIVER,
+    SENDER,
+    WINDOW,
+    Server,
+    attach,
+    message,
+    sections,
+)
+from fakeamqp.protocols.amqp_1_0.codec import composites as c
+from fakeamqp.protocols.amqp_1_0.codec.frames import (
+    AMQP,
+    FRAME_HEADER,
+    HEADER_SIZE,
+    PROTOCOL_HEADER,
+    SASL,
+    SASL_HEADER,
+    frame,
+)
+from fakeamqp.protocols.amqp_1_0.codec.types import Described, Symbol, UInt, ULong, encode_value, read_value
+
+QUIET = 0.25
+"""Seconds without a frame after which a node has said what it had to say."""
+_HIDDEN = ("container_id", "properties")
+"""Fields of open that tell the nodes apart."""
+
+
+class NodeTransport:
+    """A socket to a node."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=5)
+        self.closed = False
+
+    def send(self, octets: bytes) -> None:
+        try:
+            self._socket.sendall(octets)
+        except OSError:
+            self.closed = True
+
+    def read(self, quiet: float = QUIET) -> bytes:
+        """What comes until nothing has come for a while."""
+        found = b""
+        self._socket.settimeout(quiet)
+        while not self.closed:
+            try:
+                octets = self._socket.recv(1 << 16)
+            except TimeoutError:
+                break
+            except OSError:
+                octets = b""
+            if not octets:
+                self.closed = True
+            found += octets
+        return found
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class FakeTransport:
+    """A connection to a broker without sockets."""
+
+    def __init__(self, server: Server) -> None:
+        self._client = server.dial()
+
+    @property
+    def closed(self) -> bool:
+        return self._client.closed
+
+    def send(self, octets: bytes) -> None:
+        self._client.send_bytes(octets)
+
+    def read(self, quiet: float = QUIET) -> bytes:
+        return self._client.take_bytes()
+
+    def close(self) -> None:
+        self._client.drop()
+
+
+class Peer:
+    """A connection that notes what comes in `lines`."""
+
+    def __init__(self, transport: Any, lines: list[str], name: str = "") -> None:
+        self.transport = transport
+        self.lines = lines
+        self.name = name
+        self._octets = b""
+        self.deliveries = 0
+
+    def raw(self, octets: bytes) -> None:
+        self.transport.send(octets)
+
+    def send(self, body: c.Composite, channel: int = 0, payload: bytes = b"") -> None:
+        self.raw(frame(SASL if body.NAME.startswith("sasl") else AMQP, channel, body.encode() + payload))
+
+    def frames(self, quiet: float = QUIET) -> list[tuple[int, Any, bytes]]:
+        """What has come."""
+        self._octets += self.transport.read(quiet)
+        found: list[tuple[int, Any, bytes]] = []
+        while len(self._octets) >= HEADER_SIZE:
+            if self._octets.startswith(b"AMQP"):
+                found.append((0, self._octets[:8], b""))
+                self._octets = self._octets[8:]
+                continue
+            size, _, _, channel = FRAME_HEADER.unpack_from(self._octets)
+            if len(self._octets) < size:
+                break
+            octets, self._octets = self._octets[HEADER_SIZE:size], self._octets[size:]
+            if octets:
+                body, end = c.read_body(octets)
+                found.append((channel, body, octets[end:]))
+        return found
+
+    def note(self, what: str = "", *, quiet: float = QUIET) -> list[tuple[int, Any, bytes]]:
+        """Write down what has come since the last note."""
+        found = self.frames(quiet)
+        lines = [shown(*each) for frame_ in found for each in single(*frame_)]
+        self.lines.append(f"{self.name}{what}:")
+        self.lines += sorted(lines)
+        if self.transport.closed and not any(isinstance(body, c.Close) for _, body, _ in found):
+            self.lines.append("closed")
+        return found
+
+    def open(self, **fields: Any) -> Peer:
+        self.raw(SASL_HEADER)
+        self.send(c.SaslInit(mechanism=Symbol("PLAIN"), initial_response=b"\0guest\0guest"))
+        self.raw(PROTOCOL_HEADER)
+        self.send(c.Open(**{"container_id": "test", **fields}))
+        return self
+
+    def begin(self, channel: int = 0, **fields: Any) -> Peer:
+        said = {"next_outgoing_id": 0, "incoming_window": WINDOW, "outgoing_window": WINDOW, **fields}
+        self.send(c.Begin(**said), channel)
+        return self
+
+    def session(self, **fields: Any) -> Peer:
+        """Open, begin, and forget what came."""
+        self.open(**fields).begin()
+        self.wait_for(c.Begin)
+        return self
+
+    def wait_for(self, *kinds: type[c.Composite], most: float = 3.0) -> list[tuple[int, Any, bytes]]:
+        """Read until a frame of each of these kinds has come; nothing is written down."""
+        found: list[tuple[int, Any, bytes]] = []
+        ends = time.monotonic() + most
+        while time.monotonic() < ends:
+            found += self.frames(0.02)
+            if all(any(isinstance(body, kind) for _, body, _ in found) for kind in kinds):
+                return found
+            if isinstance(self.transport, FakeTransport):
+                break
+        raise AssertionError(f"{[kind.NAME for kind in kinds]} did not come: {found}")
+
+    def attach(self, role: bool, address: str | None, handle: int = 0, **fields: Any) -> Peer:
+        self.send(attach(role, address, handle, **fields))
+        return self
+
+    def sender(self, address: str | None, handle: int = 0, **fields: Any) -> Peer:
+        self.attach(SENDER, address, handle, **fields)
+        self.wait_for(c.Attach, c.Flow)
+        return self
+
+    def receiver(self, address: str, handle: int = 0, credit: int | None = None, **fields: Any) -> Peer:
+        self.attach(RECEIVER, address, handle, **fields)
+        self.wait_for(c.Attach)
+        if credit is not None:
+            self.flow(handle, link_credit=credit)
+        return self
+
+    def flow(self, handle: int | None = None, **fields: Any) -> Peer:
+        said = {
+            "next_incoming_id": None,
+            "incoming_window": WINDOW,
+            "next_outgoing_id": 0,
+            "outgoing_window": WINDOW,
+            "handle": handle,
+        }
+        self.send(c.Flow(**{**said, **fields}))
+        return self
+
+    def transfer(self, handle: int = 0, payload: bytes | None = None, **fields: Any) -> Peer:
+        number = self.deliveries
+        said = {
+            "handle": handle,
+            "delivery_id": number,
+            "delivery_tag": str(number).encode(),
+            "settled": False,
+        }
+        octets = message() if payload is None else payload
+        self.send(c.Transfer(**{**said, **fields}), payload=octets)
+        if not fields.get("more"):
+            self.deliveries += 1
+        return self
+
+    def settle(self, state: Any, first: int, last: int | None = None, settled: bool = True) -> Peer:
+        self.send(c.Disposition(role=RECEIVER, first=first, last=last, settled=settled, state=state))
+        return self
+
+    # --- management ------------------------------------------------------------------------------------
+
+    def managed(self) -> Peer:
+        """Attach the pair of links of the management node, with handles 100 and 101."""
+        said = {"name": "pair", "snd_settle_mode": 1, "properties": {Symbol("paired"): True}}
+        self.attach(SENDER, "/management", 100, **said)
+        self.attach(RECEIVER, "/management", 101, **said)
+        self.wait_for(c.Attach, c.Flow)
+        self.flow(101, link_credit=100)
+        self._requests = 0
+        return self
+
+    def request(self, method: str, path: str, body: Any = None) -> None:
+        properties = c.Properties(message_id=f"r{self._requests}", subject=method, to=path, reply_to="$me")
+        self._requests += 1
+        octets = properties.encode() + encode_value(Described(ULong(0x77), body))
+        self.transfer(100, octets, settled=True)
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[str, Any]:
+        """A management request; returns status and body of the response."""
+        self.request(method, path, body)
+        for _, _, payload in self.wait_for(c.Transfer):
+            if payload:
+                said = sections(payload)
+                return said["properties"].subject, said["value"]
+        raise AssertionError("no response")
+
+
+def single(channel: int, body: Any, payload: bytes) -> list[tuple[int, Any, bytes]]:
+    """A disposition about several publishes as several: how they are grouped depends on time."""
+    if not isinstance(body, c.Disposition) or not body.role or body.last is None:
+        return [(channel, body, payload)]
+    numbers = range(body.first, body.last + 1)
+    return [
+        (channel, c.Disposition(**{**vars(body), "first": UInt(each), "last": None}), b"") for each in numbers
+    ]
+
+
+def shown(channel: int, body: Any, payload: bytes) -> str:
+    """A frame as a line, without what differs from node to node."""
+    if isinstance(body, bytes):
+        return f"header {body!r}"
+    fields = []
+    for field in body.FIELDS:
+        value = getattr(body, field.attribute)
+        if value is None or (isinstance(body, c.Open) and field.attribute in _HIDDEN):
+            continue
+        fields.append(f"{field.attribute}={plain(value)}")
+    text = f"{channel} {body.NAME} {' '.join(fields)}"
+    if payload:
+        text += f" | {shown_message(payload)}"
+    return text
+
+
+def shown_message(payload: bytes) -> str:
+    try:
+        found = []
+        offset = 0
+        while offset < len(payload):
+            value, offset = read_value(payload, offset)
+            found.append(plain(value))
+        return " ".join(found)
+    except Exception:
+        return payload.hex()
+
+
+def plain(value: Any) -> str:
+    """A value with its type, and with the defaults of composites left out."""
+    if isinstance(value, Described):
+        composite = c.read_composite(value)
+        if isinstance(composite, c.Composite):
+            return plain(composite)
+        return f"{plain(value.descriptor)}:{plain(value.value)}"
+    if isinstance(value, c.Error):
+        text = str(value.description)
+        if value.condition == "amqp:internal-error":
+            text = "..."
+        text = re.sub(r"\s+", " ", text)
+        info = "" if value.info is None else plain(value.info)
+        return f"error({value.condition} {text} {info})"
+    if isinstance(value, c.Composite):
+        inner = " ".join(
+            f"{each.attribute}={plain(said)}"
+            for each in value.FIELDS
+            if (said := getattr(value, each.attribute)) is not None and said != each.default
+        )
+        return f"{value.NAME}({inner})"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{plain(key)}: {plain(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        name = type(value).__name__
+        return f"{name}[" + ", ".join(map(plain, value)) + "]"
+    if isinstance(value, bool) or value is None:
+        return str(value)
+    return f"{type(value).__name__} {value!r}"

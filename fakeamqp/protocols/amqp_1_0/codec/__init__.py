@@ -1,0 +1,1 @@
+"""The codec of AMQP 1.0."""

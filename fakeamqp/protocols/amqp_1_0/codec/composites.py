@@ -1,0 +1,511 @@
+"""The composite types of AMQP 1.0: performatives, SASL, sections, outcomes, termini (spec/amqp-1-0.toml).
+
+A declaration is a class with a code and annotated fields; `None` stands for null, which is also the value of
+a field that is not there. `DEFAULTS` has what the specification says null means; `or_default` returns it.
+
+A composite is a list with a descriptor. Lists may be shorter than the declaration. A field of several values
+(`multiple`) is null, one value, or an array.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
+from fakeamqp.protocols.amqp_1_0.codec.types import (
+    Array,
+    Described,
+    Milliseconds,
+    Symbol,
+    UByte,
+    UInt,
+    ULong,
+    UShort,
+    encode_items,
+    encode_ulong,
+    encode_value,
+    read_value,
+)
+from fakeamqp.protocols.base.codec import shown_fields
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_CLASSES: dict[str, type[Any]] = {
+    "boolean": bool,
+    "ubyte": UByte,
+    "ushort": UShort,
+    "uint": UInt,
+    "ulong": ULong,
+    "string": str,
+    "symbol": Symbol,
+    "binary": bytes,
+    "timestamp": Milliseconds,
+    "map": dict,
+    "list": list,
+}
+
+
+class Field:
+    """One field: its name on the wire and in Python, its primitive type, and how often it may come."""
+
+    __slots__ = ("attribute", "default", "mandatory", "multiple", "name", "of", "type")
+
+    def __init__(self, name: str, said: str) -> None:
+        words = said.split()
+        self.name: str = name
+        self.attribute: str = name.replace("-", "_")
+        self.type: str = words[0]
+        self.mandatory: bool = "mandatory" in words
+        self.multiple: bool = "multiple" in words
+        self.of: type[Any] | None = _CLASSES.get(self.type)
+        self.default: Any = None
+        for word in words[1:]:
+            if word.startswith("="):
+                self.default = _default(self.type, word[1:])
+
+    def read(self, value: Any, owner: str) -> Any:
+        """Check a value that has come; DecodeError if it is of another type."""
+        if value is None:
+            if self.mandatory:
+                raise DecodeError(f"{owner} lacks {self.name}")
+            return None
+        if self.multiple:
+            values = value if isinstance(value, Array) else [value]
+            if self.of is not None and any(type(each) is not self.of for each in values):
+                raise DecodeError(f"{owner}: {self.name} is not of type {self.type}")
+            return tuple(values)
+        if self.of is not None and value.__class__ is not self.of:
+            raise DecodeError(f"{owner}: {self.name} is not of type {self.type}")
+        if self.of is None and self.type == "error":
+            return composite_of(value, Error)
+        return value
+
+    def write(self, value: Any) -> bytes:
+        if value is None:
+            return b"\x40"
+        if self.multiple:
+            if isinstance(value, (str, bytes)):
+                value = (value,)
+            return encode_value(Array([self._typed(each) for each in value], self.of))
+        if isinstance(value, Composite):
+            return value.encode()
+        return encode_value(self._typed(value))
+
+    def _typed(self, value: Any) -> Any:
+        if self.of is None or value.__class__ is self.of:
+            return value
+        try:
+            return self.of(value)
+        except (TypeError, ValueError):
+            raise DecodeError(f"{self.name}: {value!r:.40} is not of type {self.type}") from None
+
+
+def _default(kind: str, text: str) -> Any:
+    if kind == "boolean":
+        return text == "true"
+    return Symbol(text) if kind == "symbol" else _CLASSES[kind](int(text))
+
+
+class Composite:
+    """Named values; None is null. Compares by value."""
+
+    NAME: ClassVar[str] = ""
+    CODE: ClassVar[int] = 0
+    DESCRIPTOR: ClassVar[str] = ""
+    FIELDS: ClassVar[tuple[Field, ...]] = ()
+    _prefix: ClassVar[bytes] = b""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Fields are declared by `_fields`."""
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+    def __init_subclass__(cls, code: int = 0, fields: str = "", of: str = "list") -> None:
+        cls.NAME = re.sub(r"(?<=[a-z])([A-Z])", r"-\1", cls.__name__).lower()
+        cls.CODE = code
+        cls.DESCRIPTOR = f"amqp:{cls.NAME}:{of}"
+        declared = [line.partition(":") for line in fields.split(",") if line.strip()]
+        cls.FIELDS = tuple(Field(name.strip(), said.strip()) for name, _, said in declared)
+        cls._prefix = b"\0" + encode_ulong(code)
+        COMPOSITES[code] = cls
+        BY_DESCRIPTOR[cls.DESCRIPTOR] = cls
+
+    def __init__(self, **values: Any) -> None:
+        own = self.__dict__
+        for field in self.FIELDS:
+            own[field.attribute] = values.pop(field.attribute, None)
+        if values:
+            raise TypeError(f"{self.NAME} has no field {', '.join(values)}")
+
+    @classmethod
+    def of_list(cls, items: list[Any]) -> Self:
+        """From the list of its values; DecodeError for a value of another type, and for too many."""
+        fields = cls.FIELDS
+        if len(items) > len(fields):
+            raise DecodeError(f"{cls.NAME} has {len(items)} fields, not {len(fields)} at most")
+        found = cls.__new__(cls)
+        own = found.__dict__
+        count = len(items)
+        for index, field in enumerate(fields):
+            value = items[index] if index < count else None
+            if value is None and not field.mandatory:
+                own[field.attribute] = None
+            else:
+                own[field.attribute] = field.read(value, cls.NAME)
+        return found
+
+    def or_default(self, attribute: str) -> Any:
+        """The value of a field, or what its absence means."""
+        value = getattr(self, attribute)
+        if value is not None:
+            return value
+        return next(field.default for field in self.FIELDS if field.attribute == attribute)
+
+    def encode(self) -> bytes:
+        """Its bytes, without nulls at the end."""
+        own = self.__dict__
+        items = [field.write(own[field.attribute]) for field in self.FIELDS]
+        while items and items[-1] == b"\x40":
+            items.pop()
+        return self._prefix + (encode_items(items) if items else b"\x45")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        own = self.__dict__
+        said = [(each.attribute, own[each.attribute]) for each in self.FIELDS]
+        shown = shown_fields((name, value) for name, value in said if value is not None)
+        return f"{type(self).__name__}({shown})"
+
+
+COMPOSITES: dict[int, type[Composite]] = {}
+"""By code."""
+BY_DESCRIPTOR: dict[str, type[Composite]] = {}
+"""By symbolic descriptor."""
+
+
+# --- performatives -----------------------------------------------------------------------------------------
+
+
+class Open(
+    Composite,
+    code=0x10,
+    fields="container-id: string mandatory, hostname: string, max-frame-size: uint =4294967295,"
+    "channel-max: ushort =65535, idle-time-out: uint, outgoing-locales: symbol multiple,"
+    "incoming-locales: symbol multiple, offered-capabilities: symbol multiple,"
+    "desired-capabilities: symbol multiple, properties: map",
+):
+    """Opens a connection: limits and properties of a peer."""
+
+
+class Begin(
+    Composite,
+    code=0x11,
+    fields="remote-channel: ushort, next-outgoing-id: uint mandatory, incoming-window: uint mandatory,"
+    "outgoing-window: uint mandatory, handle-max: uint =4294967295, offered-capabilities: symbol multiple,"
+    "desired-capabilities: symbol multiple, properties: map",
+):
+    """Begins a session on a channel."""
+
+
+class Attach(
+    Composite,
+    code=0x12,
+    fields="name: string mandatory, handle: uint mandatory, role: boolean mandatory,"
+    "snd-settle-mode: ubyte =2, rcv-settle-mode: ubyte =0, source: *, target: *, unsettled: map,"
+    "incomplete-unsettled: boolean =false, initial-delivery-count: uint, max-message-size: ulong,"
+    "offered-capabilities: symbol multiple, desired-capabilities: symbol multiple, properties: map",
+):
+    """Attaches a link to a session."""
+
+
+class Flow(
+    Composite,
+    code=0x13,
+    fields="next-incoming-id: uint, incoming-window: uint mandatory, next-outgoing-id: uint mandatory,"
+    "outgoing-window: uint mandatory, handle: uint, delivery-count: uint, link-credit: uint,"
+    "available: uint, drain: boolean =false, echo: boolean =false, properties: map",
+):
+    """The windows of a session, and the credit of a link."""
+
+
+class Transfer(
+    Composite,
+    code=0x14,
+    fields="handle: uint mandatory, delivery-id: uint, delivery-tag: binary, message-format: uint,"
+    "settled: boolean, more: boolean =false, rcv-settle-mode: ubyte, state: *, resume: boolean =false,"
+    "aborted: boolean =false, batchable: boolean =false",
+):
+    """A message, or a part of one; its sections follow."""
+
+
+class Disposition(
+    Composite,
+    code=0x15,
+    fields="role: boolean mandatory, first: uint mandatory, last: uint, settled: boolean =false, state: *,"
+    "batchable: boolean =false",
+):
+    """The state of deliveries."""
+
+
+class Detach(Composite, code=0x16, fields="handle: uint mandatory, closed: boolean =false, error: error"):
+    """Detaches a link."""
+
+
+class End(Composite, code=0x17, fields="error: error"):
+    """Ends a session."""
+
+
+class Close(Composite, code=0x18, fields="error: error"):
+    """Closes a connection."""
+
+
+class Error(Composite, code=0x1D, fields="condition: symbol mandatory, description: string, info: map"):
+    """Why a peer detaches, ends, closes or rejects."""
+
+
+# --- delivery states ---------------------------------------------------------------------------------------
+
+
+class Received(
+    Composite, code=0x23, fields="section-number: uint mandatory, section-offset: ulong mandatory"
+):
+    """How much of a message has come."""
+
+
+class Accepted(Composite, code=0x24):
+    """The message was processed."""
+
+
+class Rejected(Composite, code=0x25, fields="error: error"):
+    """The message is invalid."""
+
+
+class Released(Composite, code=0x26):
+    """The message was not processed."""
+
+
+class Modified(
+    Composite,
+    code=0x27,
+    fields="delivery-failed: boolean, undeliverable-here: boolean, message-annotations: map",
+):
+    """The message was not processed, and is changed."""
+
+
+# --- termini -----------------------------------------------------------------------------------------------
+
+
+class Source(
+    Composite,
+    code=0x28,
+    fields="address: *, durable: uint =0, expiry-policy: symbol =session-end, timeout: uint =0,"
+    "dynamic: boolean =false, dynamic-node-properties: map, distribution-mode: symbol, filter: map,"
+    "default-outcome: *, outcomes: symbol multiple, capabilities: symbol multiple",
+):
+    """Where the messages of a link come from."""
+
+
+class Target(
+    Composite,
+    code=0x29,
+    fields="address: *, durable: uint =0, expiry-policy: symbol =session-end, timeout: uint =0,"
+    "dynamic: boolean =false, dynamic-node-properties: map, capabilities: symbol multiple",
+):
+    """Where the messages of a link go."""
+
+
+class DeleteOnClose(Composite, code=0x2B):
+    """A dynamic node lives as long as its link."""
+
+
+class DeleteOnNoLinks(Composite, code=0x2C):
+    """A dynamic node lives until it has no links."""
+
+
+class DeleteOnNoMessages(Composite, code=0x2D):
+    """A dynamic node lives until it has no messages."""
+
+
+class DeleteOnNoLinksOrMessages(Composite, code=0x2E):
+    """A dynamic node lives until it has neither links nor messages."""
+
+
+# --- transactions, which RabbitMQ refuses ------------------------------------------------------------------
+
+
+class Coordinator(Composite, code=0x30, fields="capabilities: symbol multiple"):
+    """The target for transactions."""
+
+
+class Declare(Composite, code=0x31, fields="global-id: *"):
+    """Begins a transaction."""
+
+
+class Discharge(Composite, code=0x32, fields="txn-id: * mandatory, fail: boolean"):
+    """Ends a transaction."""
+
+
+class Declared(Composite, code=0x33, fields="txn-id: * mandatory"):
+    """A transaction has begun."""
+
+
+class TransactionalState(Composite, code=0x34, fields="txn-id: * mandatory, outcome: *"):
+    """The state of a delivery in a transaction."""
+
+
+# --- SASL --------------------------------------------------------------------------------------------------
+
+
+class SaslMechanisms(Composite, code=0x40, fields="sasl-server-mechanisms: symbol mandatory multiple"):
+    """The mechanisms that a server offers."""
+
+
+class SaslInit(
+    Composite, code=0x41, fields="mechanism: symbol mandatory, initial-response: binary, hostname: string"
+):
+    """The mechanism that a client has chosen."""
+
+
+class SaslChallenge(Composite, code=0x42, fields="challenge: binary mandatory"):
+    """A challenge of the server."""
+
+
+class SaslResponse(Composite, code=0x43, fields="response: binary mandatory"):
+    """A response of the client."""
+
+
+class SaslOutcome(Composite, code=0x44, fields="code: ubyte mandatory, additional-data: binary"):
+    """Whether the login succeeded."""
+
+
+# --- sections ----------------------------------------------------------------------------------------------
+
+
+class Header(
+    Composite,
+    code=0x70,
+    fields="durable: boolean, priority: ubyte, ttl: uint, first-acquirer: boolean, delivery-count: uint",
+):
+    """The section about the transport of a message."""
+
+
+class Properties(
+    Composite,
+    code=0x73,
+    fields="message-id: *, user-id: binary, to: *, subject: string, reply-to: *, correlation-id: *,"
+    "content-type: symbol, content-encoding: symbol, absolute-expiry-time: timestamp,"
+    "creation-time: timestamp, group-id: string, group-sequence: uint, reply-to-group-id: string",
+):
+    """The section with the standard properties of a message."""
+
+
+SECTIONS: dict[int, tuple[str, str]] = {
+    0x70: ("header", "list"),
+    0x71: ("delivery-annotations", "map"),
+    0x72: ("message-annotations", "map"),
+    0x73: ("properties", "list"),
+    0x74: ("application-properties", "map"),
+    0x75: ("data", "binary"),
+    0x76: ("amqp-sequence", "list"),
+    0x77: ("amqp-value", "*"),
+    0x78: ("footer", "map"),
+}
+"""Code -> name and type of each section of a message."""
+
+PERFORMATIVES: tuple[type[Composite], ...] = (
+    Open,
+    Begin,
+    Attach,
+    Flow,
+    Transfer,
+    Disposition,
+    Detach,
+    End,
+    Close,
+)
+SASL_FRAMES: tuple[type[Composite], ...] = (
+    SaslMechanisms,
+    SaslInit,
+    SaslChallenge,
+    SaslResponse,
+    SaslOutcome,
+)
+_BODIES = {each.CODE: each for each in (*PERFORMATIVES, *SASL_FRAMES)}
+
+
+def class_of(descriptor: Any) -> type[Composite] | None:
+    """The composite that a descriptor names; None if there is none."""
+    if isinstance(descriptor, ULong):
+        return COMPOSITES.get(descriptor)
+    return BY_DESCRIPTOR.get(descriptor) if isinstance(descriptor, Symbol) else None
+
+
+def composite_of(value: Any, *kinds: type[Composite]) -> Any:
+    """The composite that a described value is, one of `kinds` if any are given; DecodeError otherwise."""
+    kind = class_of(value.descriptor) if isinstance(value, Described) else None
+    if kind is None or not isinstance(value.value, list) or (kinds and kind not in kinds):
+        expected = " or ".join(each.NAME for each in kinds) or "a composite"
+        raise DecodeError(f"{value!r:.60} is not {expected}")
+    return kind.of_list(value.value)
+
+
+def read_composite(value: Any) -> Any:
+    """The composite that a described value is, otherwise the value itself."""
+    kind = class_of(value.descriptor) if isinstance(value, Described) else None
+    if kind is None or not isinstance(value.value, list):
+        return value
+    return kind.of_list(value.value)
+
+
+def composite_or_value(value: Any) -> Any:
+    """As `read_composite`, but a composite with wrong fields stays the described value."""
+    try:
+        return read_composite(value)
+    except DecodeError:
+        return value
+
+
+def read_body(body: bytes) -> tuple[Composite, int]:
+    """The performative or SASL frame body at the beginning, and the offset of the payload behind it.
+
+    Raises:
+        DecodeError: there is none, or one with a field of a wrong type.
+    """
+    if body[:2] == b"\0\x53" and len(body) > 3:
+        kind = _BODIES.get(body[2])
+        if kind is not None:
+            items, end = read_value(body, 3)
+            if not isinstance(items, list) or isinstance(items, Array):
+                raise DecodeError(f"{kind.NAME} is not a list")
+            return kind.of_list(items), end
+    value, end = read_value(body)
+    kind = class_of(value.descriptor) if isinstance(value, Described) else None
+    if kind is None or kind.CODE not in _BODIES or not isinstance(value.value, list):
+        raise DecodeError(f"{value!r:.60} is no performative")
+    return kind.of_list(value.value), end
+
+
+def name_of(body: bytes) -> str:
+    """The name of a frame body, without its fields; "" for an unknown one."""
+    kind = None
+    if body[:2] == b"\0\x53" and len(body) > 2:
+        kind = _BODIES.get(body[2])
+    else:
+        try:
+            descriptor, _ = read_value(body, 1) if body[:1] == b"\0" else (None, 0)
+        except DecodeError:
+            return ""
+        kind = class_of(descriptor)
+        if kind is not None and kind.CODE not in _BODIES:
+            kind = None
+    return "" if kind is None else kind.NAME

@@ -1,0 +1,551 @@
+"""The type system of AMQP 1.0: values, and their encodings (spec/amqp-1-0.toml, `types`).
+
+A value knows its type by its class. The classes of Python stand for null, boolean, string, binary, long,
+double, uuid, list and map; the others have a class of their own. So a value that is read and written again
+keeps its type, but not the width of its encoding: the shortest one is written.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
+
+MAX_DEPTH: Final = 100
+"""Values that nest deeper are refused: RabbitMQ has no such bound."""
+
+
+class Symbol(str):
+    """A symbol: text of ASCII characters."""
+
+    __slots__ = ()
+
+
+class Char(str):
+    """One Unicode character."""
+
+    __slots__ = ()
+
+
+class UByte(int):
+    """8 bits, unsigned."""
+
+    field_tag = "B"
+
+
+class UShort(int):
+    """16 bits, unsigned."""
+
+    field_tag = "u"
+
+
+class UInt(int):
+    """32 bits, unsigned."""
+
+    field_tag = "i"
+
+
+class ULong(int):
+    """64 bits, unsigned."""
+
+    field_tag = "l"
+
+
+class Byte(int):
+    """8 bits, signed."""
+
+    field_tag = "b"
+
+
+class Short(int):
+    """16 bits, signed."""
+
+    field_tag = "s"
+
+
+class Int(int):
+    """32 bits, signed."""
+
+    field_tag = "I"
+
+
+class Milliseconds(int):
+    """A timestamp: milliseconds since 1970."""
+
+    field_tag = "T"
+
+
+class Float(float):
+    """32 bits, as in IEEE 754."""
+
+    field_tag = "f"
+
+
+class Decimal32(bytes):
+    """Four bytes of a decimal number, as they came."""
+
+
+class Decimal64(bytes):
+    """Eight bytes of a decimal number, as they came."""
+
+
+class Decimal128(bytes):
+    """Sixteen bytes of a decimal number, as they came."""
+
+
+class Array(list[Any]):
+    """Values of one type. `of` is the class of its items; an empty one has that of its constructor."""
+
+    def __init__(self, items: Iterable[Any] = (), of: type[Any] | None = None) -> None:
+        super().__init__(items)
+        self.of: type[Any] = of or (type(self[0]) if self else Symbol)
+
+
+class Described:
+    """A value with a descriptor: a symbol or a number that says what it means."""
+
+    __slots__ = ("descriptor", "value")
+
+    def __init__(self, descriptor: Any, value: Any) -> None:
+        self.descriptor: Any = descriptor
+        self.value: Any = value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Described):
+            return NotImplemented
+        return bool(self.descriptor == other.descriptor and self.value == other.value)
+
+    def __hash__(self) -> int:
+        return hash((Described, self.descriptor))
+
+    def __repr__(self) -> str:
+        return f"Described({self.descriptor!r}, {self.value!r})"
+
+
+# --- reading -----------------------------------------------------------------------------------------------
+
+Reader = Callable[[bytes, int, int], "tuple[Any, int]"]
+"""From bytes, the offset behind the code, and the depth: the value, and the offset behind it."""
+
+_uint32 = struct.Struct(">I").unpack_from
+
+
+def _fixed(code: str, make: Callable[[Any], Any] | None) -> Reader:
+    packed = struct.Struct(code)
+    unpack, size = packed.unpack_from, packed.size
+
+    def read(data: bytes, offset: int, depth: int) -> tuple[Any, int]:
+        (value,) = unpack(data, offset)
+        return (value if make is None else make(value)), offset + size
+
+    return read
+
+
+def _octets(size: int, make: Callable[[bytes], Any]) -> Reader:
+    def read(data: bytes, offset: int, depth: int) -> tuple[Any, int]:
+        end = offset + size
+        if end > len(data):
+            raise DecodeError("a value is cut short")
+        return make(data[offset:end]), end
+
+    return read
+
+
+def _constant(value: Any) -> Reader:
+    return lambda data, offset, depth: (value, offset)
+
+
+def _variable(width: int, make: Callable[[bytes], Any]) -> Reader:
+    def read(data: bytes, offset: int, depth: int) -> tuple[Any, int]:
+        start = offset + width
+        end = start + (data[offset] if width == 1 else _uint32(data, offset)[0])
+        if end > len(data):
+            raise DecodeError("a value is cut short")
+        return make(data[start:end]), end
+
+    return read
+
+
+def _boolean(octet: int) -> bool:
+    if octet not in (0, 1):
+        raise DecodeError(f"0x{octet:02x} is no boolean")
+    return octet == 1
+
+
+def _text(octets: bytes) -> str:
+    try:
+        return octets.decode()
+    except UnicodeDecodeError:
+        raise DecodeError(f"{octets[:40]!r} is not UTF-8") from None
+
+
+def _symbol(octets: bytes) -> Symbol:
+    return Symbol(octets.decode("latin-1"))
+
+
+def _char(number: int) -> Char:
+    try:
+        return Char(chr(number))
+    except (ValueError, OverflowError):
+        raise DecodeError(f"0x{number:x} is no character") from None
+
+
+def _extent(data: bytes, offset: int, width: int) -> tuple[int, int, int]:
+    """The count of a compound value, where its items begin, and where it ends."""
+    if width == 1:
+        size, count, start = data[offset], data[offset + 1], offset + 2
+    else:
+        (size,), (count,), start = _uint32(data, offset), _uint32(data, offset + 4), offset + 8
+    end = offset + width + size
+    if end > len(data) or end < start:
+        raise DecodeError("a compound value is cut short")
+    if count > end - start and width == 4 and count > 0xFFFF:
+        raise DecodeError(f"a compound value announces {count} items in {end - start} bytes")
+    return count, start, end
+
+
+def _list(width: int) -> Reader:
+    def read(data: bytes, offset: int, depth: int) -> tuple[Any, int]:
+        count, offset, end = _extent(data, offset, width)
+        items = []
+        for _ in range(count):
+            item, offset = read_value(data, offset, depth + 1)
+            items.append(item)
+        if offset != end:
+            raise DecodeError("the items of a list do not fill it")
+        return items, end
+
+    return read
+
+
+def _map(width: int) -> Reader:
+    def read(data: bytes, offset: int, depth: int) -> tuple[Any, int]:
+        count, offset, end = _extent(data, offset, width)
+        if count % 2:
+            raise DecodeError("a map has a key without a value")
+        found: dict[Any, Any] = {}
+        for _ in range(count // 2):
+            key, offset = read_value(data, offset, depth + 1)
+            value, offset = read_value(data, offset, depth + 1)
+            try:
+                found[key] = value
+            except TypeError:
+                raise DecodeError("a key of a map is a list or a map") from None
+        if offset != end:
+            raise DecodeError("the entries of a map do not fill it")
+        return found, end
+
+    return read
+
+
+def _array(width: int) -> Reader:
+    def read(data: bytes, offset: int, depth: int) -> tuple[Any, int]:
+        count, offset, end = _extent(data, offset, width)
+        descriptor: Any = None
+        code = data[offset]
+        offset += 1
+        if code == 0:
+            descriptor, offset = read_value(data, offset, depth + 1)
+            code = data[offset]
+            offset += 1
+        reader = _READERS[code]
+        of = TYPE_OF_CODE.get(code)
+        if reader is None or of is None:
+            raise DecodeError(f"there is no type with code 0x{code:02x}")
+        if count > 0xFFFF and count > end - offset:
+            raise DecodeError(f"an array announces {count} items in {end - offset} bytes")
+        items = []
+        for _ in range(count):
+            item, offset = reader(data, offset, depth + 1)
+            items.append(item if descriptor is None else Described(descriptor, item))
+        if offset != end:
+            raise DecodeError("the items of an array do not fill it")
+        return Array(items, of if descriptor is None else Described), end
+
+    return read
+
+
+def _described(data: bytes, offset: int, depth: int) -> tuple[Any, int]:
+    descriptor, offset = read_value(data, offset, depth + 1)
+    value, offset = read_value(data, offset, depth + 1)
+    return Described(descriptor, value), offset
+
+
+_BY_CODE: dict[int, tuple[type[Any], Reader]] = {
+    0x40: (type(None), _constant(None)),
+    0x41: (bool, _constant(True)),
+    0x42: (bool, _constant(False)),
+    0x56: (bool, _fixed(">B", _boolean)),
+    0x50: (UByte, _fixed(">B", UByte)),
+    0x60: (UShort, _fixed(">H", UShort)),
+    0x43: (UInt, _constant(UInt(0))),
+    0x52: (UInt, _fixed(">B", UInt)),
+    0x70: (UInt, _fixed(">I", UInt)),
+    0x44: (ULong, _constant(ULong(0))),
+    0x53: (ULong, _fixed(">B", ULong)),
+    0x80: (ULong, _fixed(">Q", ULong)),
+    0x51: (Byte, _fixed(">b", Byte)),
+    0x61: (Short, _fixed(">h", Short)),
+    0x54: (Int, _fixed(">b", Int)),
+    0x71: (Int, _fixed(">i", Int)),
+    0x55: (int, _fixed(">b", None)),
+    0x81: (int, _fixed(">q", None)),
+    0x72: (Float, _fixed(">f", Float)),
+    0x82: (float, _fixed(">d", None)),
+    0x74: (Decimal32, _octets(4, Decimal32)),
+    0x84: (Decimal64, _octets(8, Decimal64)),
+    0x94: (Decimal128, _octets(16, Decimal128)),
+    0x73: (Char, _fixed(">I", _char)),
+    0x83: (Milliseconds, _fixed(">q", Milliseconds)),
+    0x98: (UUID, _octets(16, lambda octets: UUID(bytes=octets))),
+    0xA0: (bytes, _variable(1, bytes)),
+    0xB0: (bytes, _variable(4, bytes)),
+    0xA1: (str, _variable(1, _text)),
+    0xB1: (str, _variable(4, _text)),
+    0xA3: (Symbol, _variable(1, _symbol)),
+    0xB3: (Symbol, _variable(4, _symbol)),
+    0x45: (list, lambda data, offset, depth: ([], offset)),
+    0xC0: (list, _list(1)),
+    0xD0: (list, _list(4)),
+    0xC1: (dict, _map(1)),
+    0xD1: (dict, _map(4)),
+    0xE0: (Array, _array(1)),
+    0xF0: (Array, _array(4)),
+}
+"""Code of an encoding -> class of its values, and how one is read."""
+
+TYPE_OF_CODE: Final[Mapping[int, type[Any]]] = {code: of for code, (of, _) in _BY_CODE.items()}
+_READERS: list[Reader | None] = [None] * 256
+for _code, (_, _reader) in _BY_CODE.items():
+    _READERS[_code] = _reader
+_READERS[0] = _described
+
+
+def read_value(data: bytes, offset: int = 0, depth: int = 0) -> tuple[Any, int]:
+    """The value that begins at an offset, and the offset behind it.
+
+    Raises:
+        DecodeError: there is no whole value, or it nests deeper than `MAX_DEPTH`.
+    """
+    if depth > MAX_DEPTH:
+        raise DecodeError(f"values nest deeper than {MAX_DEPTH} levels")
+    try:
+        reader = _READERS[data[offset]]
+        if reader is None:
+            raise DecodeError(f"there is no type with code 0x{data[offset]:02x}")
+        return reader(data, offset + 1, depth)
+    except (IndexError, struct.error):
+        raise DecodeError("a value is cut short") from None
+
+
+_WIDTHS: dict[int, int] = {0x4: 0, 0x5: 1, 0x6: 2, 0x7: 4, 0x8: 8, 0x9: 16}
+"""First half of a code -> bytes of a value of fixed width."""
+
+
+def skip_value(data: bytes, offset: int) -> int:
+    """The offset behind the value at an offset, whose inside is not looked at. DecodeError if it is cut."""
+    try:
+        code = data[offset]
+        offset += 1
+        if code == 0:
+            return skip_value(data, skip_value(data, offset))
+        kind = code >> 4
+        width = _WIDTHS.get(kind)
+        if code not in TYPE_OF_CODE:
+            raise DecodeError(f"there is no type with code 0x{code:02x}")
+        if width is not None:
+            offset += width
+        elif kind in (0xA, 0xC, 0xE):
+            offset += 1 + data[offset]
+        else:
+            offset += 4 + int(_uint32(data, offset)[0])
+    except (IndexError, struct.error, RecursionError):
+        raise DecodeError("a value is cut short") from None
+    if offset > len(data):
+        raise DecodeError("a value is cut short")
+    return offset
+
+
+# --- writing -----------------------------------------------------------------------------------------------
+
+
+def _packed(code: int, layout: str) -> Callable[[Any], bytes]:
+    pack = struct.Struct(f">B{layout}").pack
+    return lambda value: pack(code, value)
+
+
+_pack_byte = struct.Struct(">BB").pack
+_pack_small = struct.Struct(">Bb").pack
+_pack_uint = struct.Struct(">BI").pack
+_pack_ulong = struct.Struct(">BQ").pack
+_pack_int = struct.Struct(">Bi").pack
+_pack_long = struct.Struct(">Bq").pack
+
+
+def encode_uint(value: int) -> bytes:
+    """The shortest encoding of a uint."""
+    if value == 0:
+        return b"\x43"
+    return _pack_byte(0x52, value) if value < 256 else _pack_uint(0x70, value)
+
+
+def encode_ulong(value: int) -> bytes:
+    """The shortest encoding of a ulong."""
+    if value == 0:
+        return b"\x44"
+    return _pack_byte(0x53, value) if value < 256 else _pack_ulong(0x80, value)
+
+
+def _encode_int(value: int) -> bytes:
+    return _pack_small(0x54, value) if -128 <= value < 128 else _pack_int(0x71, value)
+
+
+def _encode_long(value: int) -> bytes:
+    return _pack_small(0x55, value) if -128 <= value < 128 else _pack_long(0x81, value)
+
+
+def _sized(short: int, long: int, octets: bytes) -> bytes:
+    size = len(octets)
+    return (_pack_byte(short, size) if size < 256 else _pack_uint(long, size)) + octets
+
+
+def encode_binary(value: bytes) -> bytes:
+    """The shortest encoding of a binary."""
+    return _sized(0xA0, 0xB0, value)
+
+
+def encode_string(value: str) -> bytes:
+    """The shortest encoding of a string."""
+    return _sized(0xA1, 0xB1, value.encode("utf-8", "surrogateescape"))
+
+
+def encode_symbol(value: str) -> bytes:
+    """The shortest encoding of a symbol."""
+    try:
+        return _sized(0xA3, 0xB3, value.encode("latin-1"))
+    except UnicodeEncodeError:
+        return _sized(0xA3, 0xB3, value.encode("utf-8", "surrogateescape"))
+
+
+def encode_items(items: list[bytes], short: int = 0xC0, long: int = 0xD0) -> bytes:
+    """A list, or a map with other codes, of encoded items."""
+    body = b"".join(items)
+    if len(body) < 255 and len(items) < 256:
+        return bytes((short, len(body) + 1, len(items))) + body
+    return struct.pack(">BII", long, len(body) + 4, len(items)) + body
+
+
+def _encode_list(value: list[Any]) -> bytes:
+    return encode_items([encode_value(item) for item in value]) if value else b"\x45"
+
+
+def _encode_map(value: Mapping[Any, Any]) -> bytes:
+    return encode_items([encode_value(each) for pair in value.items() for each in pair], 0xC1, 0xD1)
+
+
+_WIDEST: dict[type[Any], tuple[int, Callable[[Any], bytes]]] = {
+    bool: (0x56, lambda value: b"\1" if value else b"\0"),
+    UByte: (0x50, struct.Struct(">B").pack),
+    UShort: (0x60, struct.Struct(">H").pack),
+    UInt: (0x70, struct.Struct(">I").pack),
+    ULong: (0x80, struct.Struct(">Q").pack),
+    Byte: (0x51, struct.Struct(">b").pack),
+    Short: (0x61, struct.Struct(">h").pack),
+    Int: (0x71, struct.Struct(">i").pack),
+    int: (0x81, struct.Struct(">q").pack),
+    Float: (0x72, struct.Struct(">f").pack),
+    float: (0x82, struct.Struct(">d").pack),
+    Decimal32: (0x74, bytes),
+    Decimal64: (0x84, bytes),
+    Decimal128: (0x94, bytes),
+    Milliseconds: (0x83, struct.Struct(">q").pack),
+    Char: (0x73, lambda value: struct.pack(">I", ord(value))),
+    UUID: (0x98, lambda value: value.bytes),
+    bytes: (0xB0, lambda value: struct.pack(">I", len(value)) + value),
+    str: (0xB1, lambda value: _with_size(value.encode("utf-8", "surrogateescape"))),
+    Symbol: (0xB3, lambda value: _with_size(value.encode("utf-8", "surrogateescape"))),
+    type(None): (0x40, lambda value: b""),
+    list: (0xD0, lambda value: _compound([encode_value(item) for item in value])),
+    dict: (0xD1, lambda value: _compound([encode_value(each) for pair in value.items() for each in pair])),
+}
+"""Class -> the code of its widest encoding, and the bytes of a value without the code: for arrays."""
+
+
+def _with_size(octets: bytes) -> bytes:
+    return struct.pack(">I", len(octets)) + octets
+
+
+def _compound(items: list[bytes]) -> bytes:
+    body = b"".join(items)
+    return struct.pack(">II", len(body) + 4, len(items)) + body
+
+
+def _encode_array(value: Array) -> bytes:
+    of = value.of
+    if of is Described:
+        inner = Array([each.value for each in value])
+        code, pack = _WIDEST[inner.of]
+        constructor = b"\0" + encode_value(value[0].descriptor) + bytes((code,))
+        body = constructor + b"".join(pack(each) for each in inner)
+    else:
+        if of not in _WIDEST:
+            raise DecodeError(f"an array cannot hold {of.__name__}")
+        code, pack = _WIDEST[of]
+        body = bytes((code,)) + b"".join(pack(each) for each in value)
+    if len(body) < 255 and len(value) < 256:
+        return bytes((0xE0, len(body) + 1, len(value))) + body
+    return struct.pack(">BII", 0xF0, len(body) + 4, len(value)) + body
+
+
+def _encode_described(value: Described) -> bytes:
+    return b"\0" + encode_value(value.descriptor) + encode_value(value.value)
+
+
+_ENCODERS: dict[type[Any], Callable[[Any], bytes]] = {
+    type(None): lambda value: b"\x40",
+    bool: lambda value: b"\x41" if value else b"\x42",
+    UByte: _packed(0x50, "B"),
+    UShort: _packed(0x60, "H"),
+    UInt: encode_uint,
+    ULong: encode_ulong,
+    Byte: _packed(0x51, "b"),
+    Short: _packed(0x61, "h"),
+    Int: _encode_int,
+    int: _encode_long,
+    Float: _packed(0x72, "f"),
+    float: _packed(0x82, "d"),
+    Decimal32: lambda value: b"\x74" + value,
+    Decimal64: lambda value: b"\x84" + value,
+    Decimal128: lambda value: b"\x94" + value,
+    Char: lambda value: struct.pack(">BI", 0x73, ord(value)),
+    Milliseconds: _packed(0x83, "q"),
+    UUID: lambda value: b"\x98" + value.bytes,
+    bytes: encode_binary,
+    str: encode_string,
+    Symbol: encode_symbol,
+    list: _encode_list,
+    tuple: lambda value: _encode_list(list(value)),
+    dict: _encode_map,
+    Array: _encode_array,
+    Described: _encode_described,
+}
+
+
+def encode_value(value: Any) -> bytes:
+    """The shortest encoding of a value.
+
+    Raises:
+        DecodeError: it is of no class that stands for a type, out of range, or nests too deep.
+    """
+    encoder = _ENCODERS.get(value.__class__)
+    if encoder is None:
+        encoder = next((_ENCODERS[each] for each in type(value).__mro__ if each in _ENCODERS), None)
+    if encoder is None:
+        raise DecodeError(f"{value!r:.40} is of no type of AMQP 1.0")
+    try:
+        return encoder(value)
+    except (struct.error, RecursionError, UnicodeEncodeError, TypeError):
+        raise DecodeError(f"{value!r:.40} cannot be encoded") from None

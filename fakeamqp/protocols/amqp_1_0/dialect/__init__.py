@@ -1,0 +1,346 @@
+"""The dialect of 1.0."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from fakeamqp.dialects import Dialect, MethodInfo, RedactedValue
+from fakeamqp.protocols.amqp_1_0.codec import composites as c
+from fakeamqp.protocols.amqp_1_0.codec.frames import (
+    AMQP,
+    DATA_OFFSET,
+    DATA_OFFSET_SHIFT,
+    EMPTY_FRAME,
+    FRAME_HEADER,
+    HEADER_KIND,
+    HEADER_SIZE,
+    SASL,
+    SASL_HEADER,
+    frame,
+)
+from fakeamqp.protocols.amqp_1_0.codec.types import Described
+from fakeamqp.protocols.amqp_1_0.dialect.dialogue import Dialogue10
+from fakeamqp.protocols.amqp_1_0.dialect.frames import (
+    KIND_MASK,
+    decode,
+    frame_type,
+    is_protocol_header,
+    name_of,
+    redacted,
+)
+from fakeamqp.protocols.amqp_1_0.dialect.groups import TRANSFER, FrameOf10
+from fakeamqp.protocols.amqp_1_0.dialect.malformations import MALFORMATIONS
+from fakeamqp.protocols.amqp_1_0.messages import SectionProperties, encoded_sections, read_message
+from fakeamqp.protocols.base.codec import FieldError, WireError
+from fakeamqp.trace.json_form import PROPERTIES, bytes_or_text, value_to_json
+from fakeamqp.trace.truncation import Truncated, one_line, short
+
+if TYPE_CHECKING:
+    from fakeamqp.dialects import Direction, Malformation, Part
+    from fakeamqp.faults.port import FaultPort
+
+__all__ = ["DIALECT", "Dialect10"]
+
+_BOTH = frozenset(("received", "sent"))
+_DIRECTIONS = {
+    "sasl-mechanisms": frozenset(("sent",)),
+    "sasl-init": frozenset(("received",)),
+    "sasl-challenge": frozenset(("sent",)),
+    "sasl-response": frozenset(("received",)),
+    "sasl-outcome": frozenset(("sent",)),
+}
+_SECRET_FIELDS = frozenset(("initial_response", "challenge", "response"))
+_WHO = ("product", "version", "platform", "connection_name")
+_PROTOCOLS = {0: "AMQP", 3: "SASL"}
+
+
+class Dialect10(Dialect):
+    """1.0: performatives, SASL frames and protocol headers.
+
+    A frame is a header of 8 bytes, which has the size of the whole frame, and the payload: a performative,
+    for a transfer with sections of the message behind it. The kind of a frame is its type; with an extended
+    header it has the data offset as well, and the payload begins with that header. A protocol header within
+    the stream counts as a frame of the kind `HEADER_KIND`.
+    """
+
+    name = "1-0"
+    protocol_header: bytes = SASL_HEADER
+    answer: bytes = SASL_HEADER
+    heartbeat: bytes = EMPTY_FRAME
+    overhead: int = HEADER_SIZE
+    header_size: int = HEADER_SIZE
+    reply_names: Mapping[int, str] = {}
+    malformations: Mapping[str, Malformation] = MALFORMATIONS
+    property_names: tuple[str, ...] = PROPERTIES
+    prefix_size = 3
+    publishes: frozenset[str] = frozenset((TRANSFER,))
+    channel_opener = "begin"
+    channel_closers: frozenset[str] = frozenset(("end",))
+    connection_closer = "close"
+    allowed_while_closing: frozenset[str] = frozenset(("end",))
+
+    def __init__(self) -> None:
+        self.kinds: dict[Any, MethodInfo] = {
+            kind.NAME: MethodInfo(
+                directions=_DIRECTIONS.get(kind.NAME, _BOTH),
+                fields=tuple(each.attribute for each in kind.FIELDS),
+                has_content=kind is c.Transfer,
+                prefixes=frozenset((b"\0\x53" + bytes((kind.CODE,)),)),
+                make=kind,
+            )
+            for kind in (*c.PERFORMATIVES, *c.SASL_FRAMES)
+        }
+
+    # --- frames -----------------------------------------------------------------------------------------
+
+    def length(self, header: bytes) -> int:
+        if header[:4] == b"AMQP":
+            return HEADER_SIZE
+        return max(HEADER_SIZE, int.from_bytes(header[:4], "big"))
+
+    def may_begin(self, octet: int) -> bool:
+        """The first byte of a size below 16 MiB, or of a protocol header."""
+        return octet == 0 or octet == b"A"[0]
+
+    def cut(self, octets: bytes) -> list[tuple[int, int, bytes, int]]:
+        """An incomplete header counts as one on channel 0."""
+        found = []
+        position, end = 0, len(octets)
+        while end - position >= HEADER_SIZE:
+            if octets[position : position + 4] == b"AMQP":
+                payload = octets[position + 4 : position + HEADER_SIZE]
+                found.append((HEADER_KIND, 0, payload, len(payload)))
+                position += HEADER_SIZE
+                continue
+            size, offset, kind, channel = FRAME_HEADER.unpack_from(octets, position)
+            size = max(HEADER_SIZE, size)
+            payload = octets[position + HEADER_SIZE : position + size]
+            if offset != DATA_OFFSET:
+                kind |= offset << DATA_OFFSET_SHIFT
+            found.append((kind, channel, payload, size - HEADER_SIZE))
+            position += size
+        if position < end:
+            found.append((AMQP, 0, octets[position:], HEADER_SIZE))
+        return found
+
+    def frame(self, kind: int, channel: int, payload: bytes) -> bytes:
+        if is_protocol_header(kind):
+            return b"AMQP" + payload
+        offset = kind >> DATA_OFFSET_SHIFT or DATA_OFFSET
+        try:
+            header = FRAME_HEADER.pack(HEADER_SIZE + len(payload), offset, frame_type(kind), channel)
+        except struct.error:
+            raise FieldError(
+                f"no frame of kind {kind!r} on channel {channel!r}: number out of range"
+            ) from None
+        return header + payload
+
+    def part(self, kind: int, payload: bytes) -> Part:
+        if is_protocol_header(kind):
+            return ""
+        if frame_type(kind) not in (AMQP, SASL):
+            return ""
+        return "method" if payload else "heartbeat"
+
+    def starts(self, kind: int) -> bool:
+        return not is_protocol_header(kind)
+
+    def stands_alone(self, kind: int) -> bool:
+        return True
+
+    # --- methods, properties and groups -----------------------------------------------------------------
+
+    def make_properties(self, **values: Any) -> Any:
+        """The sections of a message with one empty section of data."""
+        return SectionProperties().with_data().replace(**values)
+
+    def has(self, what: Any) -> bool:
+        return isinstance(what, c.Composite) and what.NAME in self.kinds
+
+    def encode(
+        self, what: Any, port: FaultPort, channel: int, body: bytes | None, properties: Mapping[str, Any]
+    ) -> bytes:
+        octets: bytes = what.encode()
+        if body is not None or properties:
+            octets += encoded_sections(self.make_properties(**properties), body or b"")
+        return frame(SASL if what.NAME.startswith("sasl-") else AMQP, channel, octets)
+
+    def group(
+        self, port: FaultPort, direction: Direction, channel: int, frames: list[tuple[int, bytes]]
+    ) -> FrameOf10:
+        return FrameOf10(self, port, direction, channel, frames)
+
+    def ordering_key(self, kind: int, channel: int, payload: bytes) -> int:
+        return -1 if frame_type(kind) != AMQP or name_of(kind, payload) in ("open", "close") else channel
+
+    def has_watched_method(self, octets: bytes, prefixes: frozenset[bytes]) -> bool:
+        return any(
+            not payload or payload[:3] in prefixes
+            for kind, _, payload, _ in self.cut(octets)
+            if not is_protocol_header(kind)
+        )
+
+    # --- reading ----------------------------------------------------------------------------------------
+
+    def frame_name(self, kind: int, payload: bytes) -> str:
+        if is_protocol_header(kind):
+            return "protocol-header"
+        if frame_type(kind) not in (AMQP, SASL):
+            return f"unknown frame type {kind & KIND_MASK}"
+        if not payload:
+            return "heartbeat"
+        return name_of(kind, payload) or "unknown performative"
+
+    def describe(self, kind: int, payload: bytes) -> str:
+        name = self.frame_name(kind, payload)
+        if is_protocol_header(kind):
+            what = _PROTOCOLS.get(payload[0] if payload else -1, "unknown")
+            return f"{name} {what} {'-'.join(map(str, payload[1:]))}"
+        if not payload:
+            return name
+        read = decode(kind, payload)
+        if read is None:
+            if isinstance(payload, Truncated):
+                return f"{name}: too long to be kept whole ({payload.size} bytes)"
+            if name.startswith("sasl-"):
+                return f"{name}: malformed ({len(payload)} bytes)"
+            return f"{name}: cannot be read ({len(payload)} bytes: {payload[:24].hex()})"
+        words = [name, *_fields(read[0])]
+        if name == TRANSFER:
+            words.append(_shown_message(read[1]))
+        return " ".join(words)
+
+    def method(self, kind: int, payload: bytes) -> Any:
+        read = decode(kind, payload)
+        return None if read is None else read[0]
+
+    def properties(self, kind: int, payload: bytes) -> Any:
+        """The properties of the message in a transfer."""
+        message = self._message(kind, payload)
+        return None if message is None else message[0]
+
+    def _message(self, kind: int, payload: bytes) -> tuple[SectionProperties, bytes] | None:
+        read = decode(kind, payload)
+        if read is None or not isinstance(read[0], c.Transfer):
+            return None
+        try:
+            return read_message(read[1], durable=False, names_queues=True)
+        except WireError:
+            return None
+
+    def body_size(self, kind: int, payload: bytes) -> int | None:
+        return None
+
+    def begins_content(self, kind: int, payload: bytes) -> bool:
+        return False
+
+    def values(self, record: Any) -> Iterator[tuple[str, Any]]:
+        """The fields of a performative that are present; of properties, the model's names."""
+        if isinstance(record, c.Composite):
+            for field in record.FIELDS:
+                value = getattr(record, field.attribute)
+                if field.attribute in _SECRET_FIELDS and value is not None:
+                    yield field.attribute, RedactedValue(len(value))
+                else:
+                    yield field.attribute, _value(value)
+            return
+        for name in PROPERTIES:
+            yield name, getattr(record, name, None)
+
+    def columns(self, method: Any, direction: str) -> dict[str, Any]:
+        """The addresses of links are the queues; what a transfer says of its message is in its sections."""
+        found: dict[str, Any] = {}
+        if isinstance(method, c.Transfer) and method.delivery_id is not None:
+            found["delivery_tag"] = int(method.delivery_id)
+        handle = getattr(method, "handle", None)
+        if handle is not None:
+            found["consumer_tag"] = str(int(handle))
+        return found
+
+    def columns_of_content(self, kind: int, payload: bytes, direction: str) -> dict[str, Any]:
+        return {"message_id": None, "body_size": None}
+
+    def to_json(self, kind: int, payload: bytes) -> dict[str, Any]:
+        read = decode(kind, payload)
+        fields = None
+        if read is not None:
+            fields = {name: _plain(value) for name, value in self.values(read[0]) if value is not None}
+        said: dict[str, Any] = {"readable": read is not None or not payload, "fields": fields}
+        if is_protocol_header(kind):
+            return {"readable": True, "fields": {"version": list(payload)}}
+        if read is not None and isinstance(read[0], c.Transfer):
+            said["payload"] = bytes_or_text(read[1])
+        return said
+
+    def redacted(self, kind: int, payload: bytes, channel: int) -> bytes:
+        return redacted(kind, payload)
+
+    def dialogue(self) -> Dialogue10:
+        return Dialogue10()
+
+    def filled(self, kind: int, payload: Truncated) -> tuple[bytes, str]:
+        return payload + bytes(payload.size - len(payload)), "the others are shown as zeros"
+
+
+def _value(value: Any) -> Any:
+    """Composites and uuids as values that JSON can have."""
+    value = c.composite_or_value(value) if isinstance(value, Described) else value
+    if isinstance(value, c.Composite):
+        fields = ((each.attribute, getattr(value, each.attribute)) for each in value.FIELDS)
+        return {value.NAME: {name: _value(each) for name, each in fields if each is not None}}
+    if isinstance(value, Described):
+        return {str(value.descriptor): _value(value.value)}
+    if isinstance(value, dict):
+        return {str(name): _value(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_value(each) for each in value]
+    return str(value) if isinstance(value, UUID) else value
+
+
+def _plain(value: Any) -> Any:
+    return bytes_or_text(value) if isinstance(value, bytes) else value_to_json(value)
+
+
+def _fields(record: c.Composite) -> list[str]:
+    """The fields that are present, without flags that are off."""
+    words = []
+    for field in record.FIELDS:
+        value = getattr(record, field.attribute)
+        name = field.attribute
+        if value is None or value is False:
+            continue
+        if value is True:
+            words.append(name)
+        elif name in _SECRET_FIELDS:
+            words.append(f"{name}=({len(value)} bytes)")
+        elif name == "properties":
+            words.append(f"properties={short({key: value[key] for key in _WHO if key in value})}")
+        else:
+            words.append(f"{name}={_word(value)}")
+    return words
+
+
+def _word(value: Any) -> str:
+    value = c.composite_or_value(value) if isinstance(value, Described) else value
+    if isinstance(value, c.Composite):
+        inner = ", ".join(_fields(value))
+        return f"{value.NAME}({inner})" if inner else value.NAME
+    if isinstance(value, bytes):
+        return value.hex() or "''"
+    if isinstance(value, (dict, list, tuple)):
+        return one_line(str(_value(value)), 120)
+    return short(str(value) if isinstance(value, UUID) else value)
+
+
+def _shown_message(payload: bytes) -> str:
+    try:
+        _, body = read_message(payload, durable=False, names_queues=True)
+    except WireError:
+        return f"({len(payload)} bytes)"
+    return short(body)
+
+
+DIALECT = Dialect10()

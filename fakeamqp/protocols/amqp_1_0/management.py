@@ -1,0 +1,600 @@
+"""The management node: a pair of links that declares, binds, purges and deletes, as RabbitMQ's clients do.
+
+Both links have the same name and the property `paired`. A request is one settled transfer; its properties
+have the method as subject and the path as `to`. The response goes out on the other link, correlated by the
+id of the request. What RabbitMQ does not know makes its session crash: it ends with internal-error.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from urllib.parse import unquote_to_bytes
+
+from fakeamqp.model.erlang import Atom
+from fakeamqp.model.errors import AccessRefused, ModelError, NotFound
+from fakeamqp.model.exchanges.hashing import phash2
+from fakeamqp.model.names import NODE
+from fakeamqp.model.queues import QueueDeclaration
+from fakeamqp.protocols.amqp_1_0.addresses import MANAGEMENT, quoted
+from fakeamqp.protocols.amqp_1_0.codec import composites as c
+from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
+from fakeamqp.protocols.amqp_1_0.codec.frames import AMQP, HEADER_SIZE, frame
+from fakeamqp.protocols.amqp_1_0.codec.types import (
+    Array,
+    Described,
+    Milliseconds,
+    Symbol,
+    UByte,
+    UInt,
+    ULong,
+    encode_value,
+    read_value,
+)
+from fakeamqp.protocols.amqp_1_0.replies import (
+    INTERNAL_ERROR,
+    INVALID_FIELD,
+    PRECONDITION_FAILED,
+    TRANSFER_LIMIT,
+    EndFault,
+    LinkFault,
+)
+from fakeamqp.timestamps import Timestamp
+
+if TYPE_CHECKING:
+    from fakeamqp.model.exchanges.exchange import Binding
+    from fakeamqp.model.queues import Queue
+    from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
+
+_CREDIT: Final = 8
+_MASK: Final = 0xFFFFFFFF
+_SETTLED: Final = 1
+_PROPERTIES, _APPLICATION, _VALUE = 0x73, 0x74, 0x77
+_RESPONSE: Final = {"http:response": "1.1"}
+Answer: TypeAlias = "tuple[str, Any]"
+"""The status, and the body."""
+
+
+class _Refused(Exception):
+    """A request that is answered with an error."""
+
+    def __init__(self, status: str, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+# --- the pair of links --------------------------------------------------------------------------------------
+
+
+def concerns(body: c.Attach, source: Any, target: Any) -> bool:
+    """Whether an attach is about a link of such a pair."""
+    terminus = target if body.role is False else source
+    paired = (body.properties or {}).get("paired")
+    return paired is True and getattr(terminus, "address", None) == MANAGEMENT
+
+
+def attach(session: Amqp10Session, body: c.Attach, source: Any, target: Any) -> None:
+    """Answer an attach of one of the two links; LinkFault unless its messages are settled."""
+    if body.snd_settle_mode != _SETTLED:
+        raise LinkFault(INVALID_FIELD, f"invalid snd-settle-mode {body.snd_settle_mode} for management link")
+    answer = c.Attach(
+        name=body.name,
+        handle=body.handle,
+        role=not body.role,
+        snd_settle_mode=UByte(_SETTLED),
+        rcv_settle_mode=UByte(0),
+        source=source,
+        target=target,
+        max_message_size=ULong(session.choices.largest_message),
+        properties={Symbol("paired"): True},
+    )
+    if body.role is False:
+        request = RequestLink(session, body)
+        session.receiving[body.handle] = request
+        session.send(answer)
+        request.grant()
+    else:
+        answer.initial_delivery_count = UInt(session.choices.first_delivery_count)
+        session.sending[body.handle] = ResponseLink(session, body)
+        session.send(answer)
+
+
+class ResponseLink:
+    """The link on which responses go to the client."""
+
+    def __init__(self, session: Amqp10Session, body: c.Attach) -> None:
+        self.session: Amqp10Session = session
+        self.handle: int = body.handle
+        self.link_name: str = body.name
+        self.delivery_count: int = session.choices.first_delivery_count
+        self.credit: int = 0
+
+    def flow(self, body: c.Flow) -> None:
+        if body.link_credit is None:
+            return
+        seen = (
+            self.session.choices.first_delivery_count if body.delivery_count is None else body.delivery_count
+        )
+        self.credit = max(
+            0, ((seen + body.link_credit - self.delivery_count + 0x80000000) & _MASK) - 0x80000000
+        )
+        if body.drain:
+            self.delivery_count = (self.delivery_count + self.credit) & _MASK
+            self.credit = 0
+        if body.drain or body.echo:
+            self.session.send_flow(
+                handle=self.handle,
+                delivery_count=UInt(self.delivery_count),
+                link_credit=UInt(self.credit),
+                available=UInt(0),
+                drain=bool(body.drain),
+            )
+
+    def respond(self, payload: bytes) -> None:
+        session = self.session
+        number = session.next_delivery_id
+        session.next_delivery_id = (number + 1) & _MASK
+        self.delivery_count = (self.delivery_count + 1) & _MASK
+        self.credit -= 1
+        transfer = c.Transfer(
+            handle=self.handle,
+            delivery_id=UInt(number),
+            delivery_tag=b"",
+            message_format=UInt(0),
+            settled=True,
+            more=True,
+        )
+        more = transfer.encode()
+        transfer.more = False if session.choices.writes_more else None
+        last = transfer.encode()
+        room = session.connection.largest_sent - HEADER_SIZE - len(more)
+        pieces = [payload[at : at + room] for at in range(0, len(payload), room)]
+        session.send_transfers(
+            [
+                frame(AMQP, session.channel, (more if index + 1 < len(pieces) else last) + piece)
+                for index, piece in enumerate(pieces)
+            ]
+        )
+
+    def end(self) -> None:
+        """Nothing is kept."""
+
+
+class RequestLink:
+    """The link on which requests come."""
+
+    unfinished = 0
+
+    def __init__(self, session: Amqp10Session, body: c.Attach) -> None:
+        self.session: Amqp10Session = session
+        self.handle: int = body.handle
+        self.link_name: str = body.name
+        self.delivery_count: int = body.initial_delivery_count or 0
+        self.credit: int = _CREDIT
+
+    def flow(self, body: c.Flow) -> None:
+        if body.echo:
+            self.grant()
+
+    def grant(self) -> None:
+        self.credit = _CREDIT
+        self.session.send_flow(
+            handle=self.handle, delivery_count=UInt(self.delivery_count), link_credit=UInt(self.credit)
+        )
+
+    def end(self) -> None:
+        """Nothing is kept."""
+
+    def transfer(self, body: c.Transfer, payload: bytes) -> None:
+        """Carry out a request and send the response.
+
+        Raises:
+            LinkFault: the request exceeds the credit.
+            EndFault: the other link is missing or has no credit, or RabbitMQ would crash.
+        """
+        session = self.session
+        if self.credit <= 0:
+            raise LinkFault(TRANSFER_LIMIT)
+        self.credit -= 1
+        self.delivery_count = (self.delivery_count + 1) & _MASK
+        links = [each for each in session.sending.values() if isinstance(each, ResponseLink)]
+        response = next((each for each in links if each.link_name == self.link_name), None)
+        if response is None:
+            raise EndFault(PRECONDITION_FAILED, "received transfer on half open management link pair")
+        if response.credit <= 0:
+            text = f"insufficient credit ({response.credit}) for management link from RabbitMQ to client"
+            raise EndFault(PRECONDITION_FAILED, text)
+        if body.more or not body.settled:
+            raise EndFault(INTERNAL_ERROR, "a management request is one settled transfer")
+        properties, request = _read(payload)
+        try:
+            status, said = _carry_out(session, properties.subject, properties.to, request)
+        except _Refused as refusal:
+            status, said = refusal.status, str(refusal)
+        response.respond(_response(properties.message_id, status, said))
+        if self.credit <= _CREDIT // 2:
+            self.grant()
+
+
+def _read(payload: bytes) -> tuple[c.Properties, Any]:
+    """The properties and the body of a request."""
+    properties: c.Properties | None = None
+    body: Any = None
+    offset = 0
+    while offset < len(payload):
+        section, offset = read_value(payload, offset)
+        if not isinstance(section, Described):
+            raise DecodeError("a management request has no sections")
+        if section.descriptor == _PROPERTIES:
+            properties = c.composite_of(section, c.Properties)
+        elif section.descriptor == _VALUE:
+            body = section.value
+    if properties is None or not isinstance(properties.to, str) or properties.subject is None:
+        raise EndFault(INTERNAL_ERROR, "a management request lacks its path or its method")
+    return properties, body
+
+
+def _response(correlation_id: Any, status: str, body: Any) -> bytes:
+    return b"".join(
+        (
+            c.Properties(subject=status, correlation_id=correlation_id).encode(),
+            encode_value(Described(ULong(_APPLICATION), dict(_RESPONSE))),
+            encode_value(Described(ULong(_VALUE), body)),
+        )
+    )
+
+
+# --- requests -----------------------------------------------------------------------------------------------
+
+
+def _carry_out(session: Amqp10Session, method: str, path: str, body: Any) -> Answer:
+    """Carry out one request.
+
+    Raises:
+        _Refused: it is answered with an error.
+        AccessRefused: the user lacks a permission, which ends the session.
+        EndFault: RabbitMQ crashes.
+    """
+    where, _, query = path.partition("?")
+    parts = where.split("/")[1:]
+    handler = _HANDLERS.get((method, *_shape(parts)))
+    if handler is None:
+        raise EndFault(INTERNAL_ERROR, f"no such management request: {method} {path}")
+    try:
+        return handler(session, [_decoded(each) for each in parts], query or where, body)
+    except AccessRefused as problem:
+        if _is_about_rights(problem.text):
+            raise
+        raise _Refused("403", problem.text) from None
+    except ModelError as problem:
+        raise _Refused(_STATUS.get(problem.condition, "400"), problem.text) from None
+
+
+_STATUS: Final = {"not-found": "400", "precondition-failed": "409", "resource-locked": "400"}
+
+
+def _is_about_rights(text: str) -> bool:
+    return " refused for user " in text
+
+
+def _shape(parts: list[str]) -> tuple[str, ...]:
+    """The path without the names in it."""
+    if parts[0] == "bindings":
+        return ("bindings",) if len(parts) == 1 else ("bindings", "*")
+    return tuple("*" if index == 1 else part for index, part in enumerate(parts))
+
+
+def _decoded(text: str) -> str:
+    return unquote_to_bytes(text).decode("utf-8", "surrogateescape")
+
+
+def _plain(value: Any) -> Any:
+    """An argument as the model has it."""
+    if isinstance(value, Symbol):
+        return str(value)
+    if isinstance(value, Milliseconds):
+        return Timestamp(value // 1000)
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int(value)
+    return value
+
+
+def _typed(value: Any) -> Any:
+    """An argument as a response has it."""
+    if isinstance(value, Timestamp):
+        return Milliseconds(value * 1000)
+    if isinstance(value, list):
+        return [_typed(each) for each in value]
+    if isinstance(value, Mapping):
+        return {name: _typed(each) for name, each in value.items()}
+    return value
+
+
+def _options(body: Any, kind: str, known: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a request with their defaults; an unknown one is refused."""
+    found = dict(known)
+    for name, value in (body or {}).items():
+        if name not in known:
+            shown = f"{{uint,{value}}}" if isinstance(value, UInt) else repr(value)
+            raise _Refused("400", f'bad {kind} property {{{{utf8,<<"{name}">>}},{shown}}}')
+        found[str(name)] = _plain(value)
+    return found
+
+
+def _check_name(kind: str, name: str) -> None:
+    if not name and kind == "queue":
+        raise _Refused("400", "declare queue with empty name not allowed")
+    if "\r" in name or "\n" in name:
+        raise _Refused("400", f"Bad name '{name}': line feed and carriage return characters not allowed")
+
+
+def _reserved(session: Amqp10Session, kind: str, name: str) -> _Refused:
+    host = session.virtual_host.name
+    return _Refused("403", f"{kind} '{name}' in vhost '{host}' starts with reserved prefix 'amq.'")
+
+
+def _queue_view(queue: Queue) -> dict[str, Any]:
+    return {
+        "message_count": ULong(len(queue.ready)),
+        "consumer_count": UInt(queue.consumer_count if queue.reports_consumers else 0),
+        "name": queue.name,
+        "vhost": queue.virtual_host.name,
+        "durable": queue.durable,
+        "auto_delete": queue.auto_delete,
+        "exclusive": queue.exclusive_owner is not None,
+        "type": queue.type_name,
+        "arguments": _typed({"x-queue-type": queue.type_name, **queue.arguments}),
+        "leader": NODE,
+        "replicas": Array([NODE], str),
+    }
+
+
+def _put_queue(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
+    name = parts[1]
+    options = _options(
+        body, "queue", {"durable": True, "exclusive": False, "auto_delete": False, "arguments": {}}
+    )
+    _check_name("queue", name)
+    queues = session.virtual_host.queues
+    if name.startswith("amq."):
+        raise _Refused(
+            "403", f"queue '{name}' in vhost '{session.virtual_host.name}' starts with reserved prefix 'amq.'"
+        )
+    session.authorise("configure", "queue", name)
+    arguments = options["arguments"]
+    dead_letters = arguments.get("x-dead-letter-exchange")
+    there = name in queues
+    if isinstance(dead_letters, str) and not there:
+        session.authorise("read", "queue", name)
+        session.authorise("write", "exchange", dead_letters)
+    declaration = QueueDeclaration(
+        owner=session.connection,
+        durable=options["durable"],
+        exclusive=options["exclusive"],
+        auto_delete=options["auto_delete"],
+        arguments=arguments,
+    )
+    try:
+        queue = queues.declare(name, declaration)
+    except ModelError as problem:
+        if problem.condition == "precondition-failed" and problem.text.startswith("invalid property"):
+            raise _Refused("400", problem.text) from None
+        raise
+    return ("200" if there else "201"), _queue_view(queue)
+
+
+def _get_queue(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
+    session.authorise("read", "queue", parts[1])
+    queue = session.virtual_host.queues.get(parts[1])
+    if queue is None:
+        raise _Refused("404", f"queue '{parts[1]}' in vhost '{session.virtual_host.name}' not found")
+    queue = session.virtual_host.queues.require(parts[1], session.connection)
+    return "200", _queue_view(queue)
+
+
+def _delete_queue(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
+    session.authorise("configure", "queue", parts[1])
+    counts: list[int] = []
+    session.virtual_host.queues.delete(parts[1], session.connection, confirm=counts.append)
+    return "200", {"message_count": ULong(counts[0] if counts else 0)}
+
+
+def _purge(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
+    session.authorise("read", "queue", parts[1])
+    try:
+        queue = session.virtual_host.queues.require(parts[1], session.connection)
+    except NotFound as problem:
+        raise _Refused(session.choices.purging_missing_queue, problem.text) from None
+    if queue.keeps_delivered:
+        raise _Refused("400", f"purge not supported by {queue.place}")
+    return "200", {"message_count": ULong(queue.purge())}
+
+
+def _put_exchange(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
+    name = parts[1]
+    options = _options(
+        body,
+        "exchange",
+        {"type": "direct", "durable": True, "auto_delete": False, "internal": False, "arguments": {}},
+    )
+    _check_name("exchange", name)
+    exchanges = session.virtual_host.exchanges
+    try:
+        exchanges.type_called(options["type"])
+    except ModelError as problem:
+        raise _Refused("400", problem.text) from None
+    if not name:
+        raise _Refused("403", "operation not permitted on the default exchange")
+    session.authorise("configure", "exchange", name)
+    alternate = options["arguments"].get("alternate-exchange")
+    if isinstance(alternate, str) and name not in exchanges:
+        session.authorise("read", "exchange", name)
+        session.authorise("write", "exchange", alternate)
+    if name not in exchanges and name.startswith("amq."):
+        raise _Refused(
+            "403",
+            f"exchange '{name}' in vhost '{session.virtual_host.name}' starts with reserved prefix 'amq.'",
+        )
+    exchanges.declare(
+        name,
+        options["type"],
+        durable=options["durable"],
+        auto_delete=options["auto_delete"],
+        internal=options["internal"],
+        arguments=options["arguments"],
+    )
+    return "204", None
+
+
+def _delete_exchange(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
+    name = parts[1]
+    if not name:
+        raise _Refused("403", "operation not permitted on the default exchange")
+    if name.startswith("amq."):
+        raise _reserved(session, "exchange", name)
+    session.authorise("configure", "exchange", name)
+    session.virtual_host.exchanges.delete(name)
+    return "204", None
+
+
+# --- bindings -----------------------------------------------------------------------------------------------
+
+
+def _destination(session: Amqp10Session, kind: str, name: str) -> Any:
+    if kind == "queue":
+        return session.virtual_host.queues.require(name, session.connection)
+    if not name:
+        raise _Refused("403", "operation not permitted on the default exchange")
+    return session.virtual_host.exchanges.require(name)
+
+
+def _authorise_binding(session: Amqp10Session, source: str, kind: str, name: str, key: str) -> None:
+    session.authorise("write", kind, name)
+    session.authorise("read", "exchange", source)
+    exchange = session.virtual_host.exchanges.get(source)
+    if exchange is not None and exchange.type_name == "topic":
+        session.access.check_topic(session.user, session.virtual_host.name, "read", source, key)
+
+
+def _post_binding(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
+    try:
+        source, key, arguments = body["source"], body["binding_key"], _plain(body["arguments"])
+        kind = "queue" if "destination_queue" in body else "exchange"
+        name = body[f"destination_{kind}"]
+    except (KeyError, TypeError) as problem:
+        raise EndFault(INTERNAL_ERROR, f"a binding lacks {problem}") from None
+    source = "" if source == "amq.default" else source
+    if not source:
+        raise _Refused("403", "operation not permitted on the default exchange")
+    _authorise_binding(session, source, kind, name, key)
+    session.virtual_host.bindings.bindable(source)
+    destination = _destination(session, kind, name)
+    session.virtual_host.bindings.bind(source, destination, key, arguments)
+    return "204", None
+
+
+def _arguments_hash(arguments: Mapping[str, Any]) -> str:
+    """What tells bindings apart whose arguments differ: a hash of the table, or nothing without arguments."""
+    if not arguments:
+        return ""
+    table: list[Any] = [
+        (name.encode(), Atom("longstr"), _hashable(value)) for name, value in sorted(arguments.items())
+    ]
+    try:
+        number = phash2(table, 32)
+    except (TypeError, KeyError):
+        number = 0
+    return urlsafe_b64encode(number.to_bytes(4, "big")).decode().rstrip("=")
+
+
+def _hashable(value: Any) -> Any:
+    return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
+
+
+def _location(binding: Binding) -> str:
+    kind = "q" if binding.destination.kind == "queue" else "e"
+    return (
+        f"/bindings/src={quoted(binding.source.name)};dst{kind}={quoted(binding.destination.name)};"
+        f"key={quoted(binding.routing_key)};args={_arguments_hash(binding.arguments)}"
+    )
+
+
+def _fields(text: str, separator: str) -> dict[str, str]:
+    found = {}
+    for piece in text.split(separator):
+        name, equals, value = piece.partition("=")
+        if not equals or name not in ("src", "dstq", "dste", "key", "args"):
+            raise _Refused("400", f"bad binding path segment '{piece}'")
+        found[name] = _decoded(value)
+    return found
+
+
+def _between(session: Amqp10Session, source: str, kind: str, name: str, key: str) -> list[Binding]:
+    exchange = session.virtual_host.exchanges.get(source)
+    if exchange is None:
+        return []
+    return [
+        each
+        for each in exchange.bindings.values()
+        if each.destination.kind == kind and each.destination.name == name and each.routing_key == key
+    ]
+
+
+def _get_bindings(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
+    said = _fields(query, "&")
+    kind = "queue" if "dstq" in said else "exchange" if "dste" in said else ""
+    if not kind:
+        raise _Refused("400", "missing 'dstq' or 'dste' in query")
+    if "src" not in said or "key" not in said:
+        raise EndFault(INTERNAL_ERROR, "a query for bindings lacks src or key")
+    name = said["dstq" if kind == "queue" else "dste"]
+    found = _between(session, said["src"], kind, name, said["key"])
+    return "200", [
+        {
+            "source": each.source.name,
+            f"destination_{kind}": name,
+            "binding_key": each.routing_key,
+            "arguments": _typed(each.arguments),
+            "location": _location(each),
+        }
+        for each in found
+    ]
+
+
+def _delete_binding(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
+    said = _fields(query.rpartition("/")[2], ";")
+    kind = "queue" if "dstq" in said else "exchange"
+    source, name, key = (
+        said.get("src", ""),
+        said.get("dstq" if kind == "queue" else "dste", ""),
+        said.get("key", ""),
+    )
+    if not source:
+        raise _Refused("403", "operation not permitted on the default exchange")
+    _authorise_binding(session, source, kind, name, key)
+    for each in _between(session, source, kind, name, key):
+        if _arguments_hash(each.arguments) == said.get("args", ""):
+            session.virtual_host.bindings.unbind(
+                source, each.destination, key, each.arguments, owner=session.connection
+            )
+    return "204", None
+
+
+_Handler: TypeAlias = "Callable[[Amqp10Session, list[str], str, Any], Answer]"
+_HANDLERS: Final[Mapping[tuple[str, ...], _Handler]] = {
+    ("PUT", "queues", "*"): _put_queue,
+    ("GET", "queues", "*"): _get_queue,
+    ("DELETE", "queues", "*"): _delete_queue,
+    ("DELETE", "queues", "*", "messages"): _purge,
+    ("PUT", "exchanges", "*"): _put_exchange,
+    ("DELETE", "exchanges", "*"): _delete_exchange,
+    ("POST", "bindings"): _post_binding,
+    ("GET", "bindings"): _get_bindings,
+    ("DELETE", "bindings", "*"): _delete_binding,
+}
+"""Method and path of a request, with names as stars."""

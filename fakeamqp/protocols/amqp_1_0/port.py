@@ -1,0 +1,187 @@
+"""The fault port of a 1.0 connection."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.model.errors import ModelError
+from fakeamqp.model.messages.message import Message
+from fakeamqp.protocols.amqp_1_0.codec import composites as c
+from fakeamqp.protocols.amqp_1_0.dialect import DIALECT
+from fakeamqp.protocols.amqp_1_0.receiving import ReceivingLink
+from fakeamqp.protocols.amqp_1_0.replies import INTERNAL_ERROR, LIMIT_EXCEEDED, EndFault, Fault, error
+from fakeamqp.protocols.amqp_1_0.sending import SendingLink
+from fakeamqp.protocols.amqp_1_0.states import BEFORE_OPEN, ENDED
+from fakeamqp.protocols.base.port import ConnectionFaultPort
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.amqp_1_0.server_connection import Amqp10Connection
+    from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
+
+_REFUSED = "refused by a fault that the test asked for"
+
+
+class Amqp10FaultPort(ConnectionFaultPort):
+    """The fault port of one 1.0 connection."""
+
+    __slots__ = ()
+
+    protocol = "1-0"
+
+    _connection: Amqp10Connection
+
+    # --- the connection ------------------------------------------------------------------------------------
+
+    @property
+    def client_name(self) -> str | None:
+        """Property `connection_name` of open, otherwise the container id."""
+        name = self._connection.client_properties.get("connection_name") or self._connection.container_id
+        return name if isinstance(name, str) and name else None
+
+    def channel_open(self, number: int) -> bool:
+        return number in self._connection.sessions
+
+    @property
+    def channels(self) -> tuple[int, ...]:
+        return tuple(session.channel for session in self._connection.open_channels)
+
+    @property
+    def largest_frame(self) -> int:
+        return self._connection.largest_sent
+
+    def flush_confirms(self) -> None:
+        self._connection.end_turn()
+
+    # --- received frames ------------------------------------------------------------------------------
+
+    def receive_unsecured(self, number: int, frames: bytes) -> None:
+        self._connection.take(frames)
+
+    def receive_duplicate(self, number: int, frames: bytes) -> None:
+        """Carry out a frame once more; the client does not count it."""
+        session = self._connection.sessions.get(number)
+        body = _body(frames)
+        if session is not None and isinstance(body, c.Transfer):
+            session.uncount(body.handle)
+        self._connection.take(frames)
+
+    def drop(self, number: int, what: bytes) -> None:
+        """Count a transfer for window and credit."""
+        counted = self._count(number, what)
+        if counted is not None:
+            counted[0].replenish(counted[1].handle)
+
+    def nack(self, number: int, what: bytes) -> None:
+        """Count a transfer; its outcome is rejected."""
+        counted = self._count(number, what)
+        if counted is not None:
+            session, body = counted
+            if not body.settled and body.delivery_id is not None:
+                session.outcome(body.delivery_id, c.Rejected(error=error(LIMIT_EXCEEDED, _REFUSED)))
+                session.end_turn()
+            session.replenish(body.handle)
+
+    def returned(self, number: int, what: bytes) -> None:
+        """Count a transfer; its outcome is released."""
+        counted = self._count(number, what)
+        if counted is not None:
+            session, body = counted
+            if not body.settled and body.delivery_id is not None:
+                session.outcome(body.delivery_id, c.Released())
+                session.end_turn()
+            session.replenish(body.handle)
+
+    def _count(self, number: int, frames: bytes) -> tuple[Amqp10Session, c.Transfer] | None:
+        session = self._connection.sessions.get(number)
+        body = _body(frames)
+        if session is None or not isinstance(body, c.Transfer):
+            return None
+        session.count(body.handle)
+        return session, body
+
+    # --- sent transfers -------------------------------------------------------------------------------
+
+    def spare_number(self, number: int) -> int:
+        session = self._connection.sessions.get(number)
+        return 0 if session is None else session.spare_delivery()
+
+    def withhold_delivery(self, number: int, delivery_id: int | None) -> int | None:
+        session = self._connection.sessions.get(number)
+        return None if session is None or delivery_id is None else session.withhold(int(delivery_id))
+
+    def resume_delivery(self, number: int, key: int) -> int:
+        session = self._connection.sessions.get(number)
+        return 0 if session is None else session.resume_delivery(key)
+
+    # --- closing -----------------------------------------------------------------------------------------
+
+    def close_channel(self, number: int, code: int, text: str, method: int) -> None:
+        """End a session."""
+        session = self._connection.sessions.get(number)
+        if session is not None:
+            session.fail(EndFault(INTERNAL_ERROR, text))
+
+    def close_connection(self, code: int, text: str, method: int) -> None:
+        """Send close; before the connection is open, fail the handshake."""
+        connection = self._connection
+        if connection.state in BEFORE_OPEN:
+            connection.refuse(text)
+        elif connection.state not in ENDED:
+            connection.close(INTERNAL_ERROR, text)
+
+    def refuse_login(self, text: str, client_properties: Any) -> None:
+        self._connection.send_sasl(c.SaslOutcome(code=1))
+        self._connection.refuse(text)
+
+    # --- publishes and deliveries ---------------------------------------------------------------------
+
+    def link_target(self, number: int, handle: int) -> tuple[str, str] | None:
+        session = self._connection.sessions.get(number)
+        link = None if session is None else session.receiving.get(handle)
+        place = link.destination if isinstance(link, ReceivingLink) else None
+        return None if place is None else (place.exchange, place.routing_key)
+
+    def destinations(self, number: int, method: Any, properties: Any) -> tuple[str, ...]:
+        session = self._connection.sessions.get(number)
+        place = None if method is None else self.link_target(number, method.handle)
+        if session is None or place is None or properties is None:
+            return ()
+        with suppress(ModelError, Fault):
+            return session.virtual_host.routing.preview(Message(*place, properties, b""))
+        return ()
+
+    def consumed_queue(self, number: int, consumer_tag: str) -> str | None:
+        session = self._connection.sessions.get(number)
+        found = None if session is None else session.consumers.get(consumer_tag)
+        return None if found is None else found.queue.name
+
+    def held_messages(self, number: int, settlement: Any) -> tuple[tuple[str, Any], ...]:
+        session = self._connection.sessions.get(number)
+        if session is None or not settlement.role:
+            return ()
+        return tuple((each.queue.name, each.queued.message) for each in session.held(settlement))
+
+    # --- flow -----------------------------------------------------------------------------------------
+
+    def set_flow(self, number: int, active: bool) -> None:
+        """Close the client's window, or open it again."""
+        session = self._connection.sessions.get(number)
+        if session is not None:
+            session.alarm(not active)
+
+    def starve(self, owner: object, queue: str | None, destination: str | None, starved: bool) -> int:
+        count = 0
+        for session in self._connection.open_channels:
+            for link in [each for each in session.sending.values() if isinstance(each, SendingLink)]:
+                here = queue in (None, link.subscription.queue.name)
+                if here and destination in (None, link.link_name, link.subscription.tag):
+                    count += 1
+                    link.grant.starve(owner, starved)
+                    link.grant.resume()
+        return count
+
+
+def _body(frames: bytes) -> Any:
+    kind, _, payload, _ = DIALECT.cut(frames)[0]
+    return DIALECT.method(kind, payload)

@@ -1,0 +1,375 @@
+"""Links on which a client sends: to an exchange, to a queue, or to what each message names.
+
+A message comes in one or more transfers. Its outcome is accepted, released (it was routed to no queue) or
+rejected (a queue refused it), and is sent when every queue has decided.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from fakeamqp.model.errors import AccessRefused, ModelError, NotFound
+from fakeamqp.model.memory import Charge
+from fakeamqp.model.messages.message import Message
+from fakeamqp.model.routing import Copies
+from fakeamqp.protocols.amqp_1_0.addresses import BadAddress, Destination, VersionOne, destination_of
+from fakeamqp.protocols.amqp_1_0.codec import composites as c
+from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UByte, UInt, ULong
+from fakeamqp.protocols.amqp_1_0.messages import (
+    MissingBody,
+    SectionProperties,
+    UnreadableMessage,
+    read_message,
+)
+from fakeamqp.protocols.amqp_1_0.replies import (
+    DECODE_ERROR,
+    FRAMING_ERROR,
+    INTERNAL_ERROR,
+    INVALID_FIELD,
+    LIMIT_EXCEEDED,
+    MESSAGE_SIZE,
+    NOT_FOUND,
+    NOT_IMPLEMENTED,
+    PRECONDITION_FAILED,
+    TRANSFER_LIMIT,
+    UNAUTHORIZED,
+    Detached,
+    EndFault,
+    LinkFault,
+    condition_of,
+    error,
+)
+from fakeamqp.protocols.amqp_1_0.sending import version_one
+from fakeamqp.protocols.amqp_1_0.values import term
+
+if TYPE_CHECKING:
+    from fakeamqp.model.routing import Outcome
+    from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
+
+_MASK: Final = 0xFFFFFFFF
+_UNSETTLED, _SETTLED = 0, 1
+_MODES: Final = {_UNSETTLED: "unsettled", _SETTLED: "settled"}
+_SECOND: Final = 1
+_X_CC: Final = Symbol("x-cc")
+_MOST_KEYS: Final = 1000
+
+
+class _Parts:
+    """A message as far as it has come."""
+
+    __slots__ = ("charge", "delivery_id", "octets", "settled", "tag")
+
+    def __init__(self, delivery_id: int, tag: bytes, settled: bool) -> None:
+        self.delivery_id: int = delivery_id
+        self.tag: bytes = tag
+        self.settled: bool = settled
+        self.octets: bytearray = bytearray()
+        self.charge: Charge | None = None
+
+
+class ReceivingLink:
+    """One link from a client; without a `destination` each message names its own."""
+
+    def __init__(self, session: Amqp10Session, body: c.Attach, destination: Destination | None) -> None:
+        self.session: Amqp10Session = session
+        self.handle: int = body.handle
+        self.link_name: str = body.name
+        self.destination: Destination | None = destination
+        self.mode: int | None = body.snd_settle_mode
+        self.delivery_count: int = body.initial_delivery_count or 0
+        self.credit: int = session.choices.link_credit
+        self._parts: _Parts | None = None
+        self._checked: dict[tuple[str, str], int] = {}
+        """Exchange and key -> the version of the access rules in which the user could publish there."""
+
+    def __repr__(self) -> str:
+        return f"<ReceivingLink {self.link_name!r} to {self.destination}>"
+
+    @property
+    def unfinished(self) -> int:
+        return 0 if self._parts is None else len(self._parts.octets)
+
+    # --- attach -----------------------------------------------------------------------------------------
+
+    @classmethod
+    def attach(cls, session: Amqp10Session, body: c.Attach, source: Any, target: Any) -> None:
+        """Check the target, answer, and grant credit.
+
+        Raises:
+            LinkFault: a field is illegal or not implemented.
+            NotFound, AccessRefused: of the queue or exchange.
+            EndFault: there is no target, at which RabbitMQ crashes.
+        """
+        if isinstance(target, c.Coordinator):
+            raise LinkFault(NOT_IMPLEMENTED, "Transactions not supported")
+        if not isinstance(target, c.Target):
+            raise EndFault(INTERNAL_ERROR, "the link has no target")
+        if target.dynamic:
+            raise LinkFault(NOT_IMPLEMENTED, f"Dynamic target not supported: {target.capabilities or ''}")
+        destination = None
+        if target.address is not None:
+            destination = _target(session, target.address)
+            _check_destination(session, destination)
+        link = cls(session, body, destination)
+        session.receiving[body.handle] = link
+        session.send(
+            c.Attach(
+                name=body.name,
+                handle=body.handle,
+                role=True,
+                snd_settle_mode=body.snd_settle_mode,
+                rcv_settle_mode=UByte(0),
+                source=source,
+                target=target,
+                max_message_size=ULong(session.choices.largest_message),
+            )
+        )
+        link._grant()
+
+    def flow(self, body: c.Flow) -> None:
+        """The sender tells its state; with echo it is answered."""
+        if body.delivery_count is not None:
+            self.delivery_count = body.delivery_count
+        if body.echo:
+            self._grant()
+
+    def _grant(self) -> None:
+        self.credit = self.session.choices.link_credit
+        self.session.send_flow(
+            handle=self.handle, delivery_count=UInt(self.delivery_count), link_credit=UInt(self.credit)
+        )
+
+    def end(self) -> None:
+        """The link is detached: a message that is not complete is forgotten."""
+        self._parts = None
+
+    # --- transfers ------------------------------------------------------------------------------------
+
+    def transfer(self, body: c.Transfer, payload: bytes) -> None:
+        parts = self._parts
+        if parts is None:
+            if body.delivery_id is None or body.delivery_tag is None:
+                raise EndFault(INTERNAL_ERROR, "the first transfer of a delivery has no id or no tag")
+            settled = self._settled(body)
+            if body.rcv_settle_mode == _SECOND and not settled:
+                raise LinkFault(NOT_IMPLEMENTED, "rcv-settle-mode second not supported")
+            parts = _Parts(body.delivery_id, body.delivery_tag, settled)
+        elif body.delivery_id is not None and body.delivery_id != parts.delivery_id:
+            raise self._illegal(
+                f"delivery-id of continuation transfer ({{uint,{body.delivery_id}}}) differs from "
+                f"delivery-id on first transfer ({parts.delivery_id})"
+            )
+        largest = self.session.choices.largest_message
+        size = len(parts.octets) + len(payload)
+        if size > largest:
+            text = f"message size ({size} bytes) > maximum message size ({largest} bytes)"
+            raise EndFault(MESSAGE_SIZE, text)
+        if body.more and not body.aborted:
+            parts.octets += payload
+            memory = self.session.broker.memory.unfinished
+            if parts.charge is None:
+                parts.charge = Charge(memory, size)
+            else:
+                parts.charge.change(size)
+            self._parts = parts
+            return
+        self._parts = None
+        if self.credit <= 0:
+            raise Detached(TRANSFER_LIMIT)
+        self.credit -= 1
+        self.delivery_count = (self.delivery_count + 1) & _MASK
+        octets = bytes(parts.octets + payload) if parts.octets else payload
+        self._receive(parts, octets)
+        self.replenish()
+
+    def replenish(self) -> None:
+        """Grant credit again when half of it is used, after the outcomes that are due."""
+        if self.credit <= self.session.choices.link_credit // 2 and self.session.open:
+            self.session.end_turn()
+            if self.session.receiving.get(self.handle) is self:
+                self._grant()
+
+    def _settled(self, body: c.Transfer) -> bool:
+        """Whether the message comes settled; LinkFault where that is not the mode of the link."""
+        settled = bool(body.settled)
+        mode = _MODES.get(-1 if self.mode is None else self.mode)
+        if mode is not None and settled is not (self.mode == _SETTLED):
+            raise self._illegal(
+                f"sender settle mode is '{mode}' but transfer settled flag is interpreted as being "
+                f"'{str(settled).lower()}'"
+            )
+        return settled
+
+    def _illegal(self, text: str) -> LinkFault:
+        old = self.session.choices.link_errors_end_sessions
+        return LinkFault(FRAMING_ERROR if old else INVALID_FIELD, text)
+
+    def _receive(self, parts: _Parts, octets: bytes) -> None:
+        session = self.session
+        try:
+            properties, body = read_message(
+                octets,
+                durable=session.choices.durable_by_default,
+                names_queues=session.choices.replies_name_queues,
+            )
+            fields = properties.fields if self.destination is None or b"\x53\x73" in octets[:64] else None
+        except MissingBody as problem:
+            raise self._unreadable(problem) from None
+        except UnreadableMessage as problem:
+            raise self._unreadable(problem) from None
+        destination = self.destination
+        if fields is not None and fields.user_id is not None:
+            self._check_user(fields.user_id)
+        if destination is None:
+            found = self._destination_of(parts, properties)
+            if found is None:
+                return
+            destination = found
+        message = Message(
+            destination.exchange,
+            destination.routing_key,
+            properties,
+            body,
+            publisher=session.connection.identity,
+            published_at=session.broker.clock.time(),
+        )
+        if properties.ttl is not None:
+            message.expiry = properties.ttl / 1000
+        message.secured = not parts.settled
+        copies = properties.annotations.get(_X_CC) if session.choices.copies_by_annotation else None
+        if copies is not None:
+            if not isinstance(copies, list) or not all(isinstance(each, str) for each in copies):
+                text = f"bad value for 'x-cc' message-annotation: {term(copies)}"
+                self._refuse(parts, destination, LinkFault(INVALID_FIELD, text))
+                return
+            message.copies = Copies(tuple(copies), ())
+        self._publish(parts, message)
+
+    def _unreadable(self, problem: UnreadableMessage) -> EndFault | LinkFault:
+        if self.session.choices.unreadable_messages_end_sessions:
+            return EndFault(INTERNAL_ERROR, str(problem))
+        return LinkFault(DECODE_ERROR, f"failed to parse message: {problem}")
+
+    def _check_user(self, user_id: bytes) -> None:
+        name = self.session.user.name
+        if (
+            user_id != name.encode("utf-8", "surrogateescape")
+            and "impersonator" not in self.session.user.tags
+        ):
+            said = user_id.decode("utf-8", "replace")
+            raise LinkFault(
+                UNAUTHORIZED, f"user_id property set to '{said}' but authenticated user was '{name}'"
+            )
+
+    def _destination_of(self, parts: _Parts, properties: SectionProperties) -> Destination | None:
+        """Where a message on the anonymous terminus goes; None if it was refused."""
+        to = properties.fields.to
+        if not isinstance(to, str):
+            text = "anonymous terminus requires 'to' address to be set"
+            self._refuse(parts, None, LinkFault(PRECONDITION_FAILED, text))
+            return None
+        try:
+            return destination_of(to)
+        except (BadAddress, VersionOne):
+            text = f"bad 'to' address string: {to}"
+            self._refuse(parts, None, LinkFault(PRECONDITION_FAILED, text))
+            return None
+
+    def _publish(self, parts: _Parts, message: Message) -> None:
+        session = self.session
+        host = session.virtual_host
+        place = (message.exchange, message.routing_key)
+        if self._checked.get(place) != session.access.version:
+            session.authorise("write", "exchange", message.exchange)
+            try:
+                _check_publishable(session, message.exchange)
+            except LinkFault as fault:
+                if fault.condition == UNAUTHORIZED:
+                    raise
+                self._refuse(parts, Destination(*place), fault)
+                return
+            if host.exchanges.require(message.exchange).type_name == "topic":
+                session.access.check_topic(session.user, host.name, "write", *place)
+            if len(self._checked) >= _MOST_KEYS:
+                self._checked.clear()
+            self._checked[place] = session.access.version
+        elif message.exchange not in host.exchanges:
+            missing = host.missing("exchange", message.exchange)
+            self._refuse(parts, Destination(*place), LinkFault(NOT_FOUND, missing.text))
+            return
+        outcome = host.routing.route(message)
+        if host.firehose is not None:
+            host.firehose.publisher = session.source
+            host.firehose.published(message, outcome)
+        outcome = host.offer(message, outcome, sliced=True)
+        if not parts.settled:
+            session.broker.operations.then(partial(self._answer, parts.delivery_id, outcome))
+
+    # --- outcomes ---------------------------------------------------------------------------------------
+
+    def _answer(self, delivery_id: int, outcome: Outcome) -> None:
+        if outcome.refused:
+            state: c.Composite = c.Rejected(error=self._refusal(outcome))
+        elif outcome.routed or outcome.delays:
+            state = c.Accepted()
+        else:
+            state = c.Released()
+        self.session.outcome(delivery_id, state)
+
+    def _refusal(self, outcome: Outcome) -> c.Error | None:
+        """Names the queue that refused a message, by personality (1-0/rejected/error)."""
+        if not self.session.choices.rejections_name_queues:
+            return None
+        name = outcome.refused[0].name
+        return error(
+            LIMIT_EXCEEDED,
+            f"queue '{name}' exceeded maximum length",
+            {"queue": name, "reason": Symbol("maxlen")},
+        )
+
+    def _refuse(self, parts: _Parts, destination: Destination | None, fault: LinkFault) -> None:
+        """Refuse a message: on the anonymous terminus with an outcome, otherwise the link is detached."""
+        if self.destination is None:
+            if parts.settled:
+                raise Detached(fault.condition, fault.text, {"delivery-tag": parts.tag})
+            self.session.outcome(parts.delivery_id, c.Rejected(error=fault.error))
+            return
+        if not parts.settled:
+            self.session.outcome(parts.delivery_id, c.Released())
+        raise Detached(fault.condition, fault.text)
+
+
+def _target(session: Amqp10Session, address: Any) -> Destination:
+    refusal = session.choices.attach_refusal
+    if not isinstance(address, str):
+        raise LinkFault(INVALID_FIELD, refusal.format(f"{{bad_address,{address!r}}}"))
+    try:
+        return destination_of(address)
+    except BadAddress:
+        raise LinkFault(INVALID_FIELD, refusal.format(f'{{bad_address_string,<<"{address}">>}}')) from None
+    except VersionOne:
+        raise version_one(session, address) from None
+
+
+def _check_destination(session: Amqp10Session, destination: Destination) -> None:
+    """The exchange of a target must be there, or its queue; and the user may publish there."""
+    session.authorise("write", "exchange", destination.exchange)
+    if destination.exchange:
+        _check_publishable(session, destination.exchange)
+    else:
+        session.virtual_host.queues.require(destination.routing_key, session.connection)
+
+
+def _check_publishable(session: Amqp10Session, exchange: str) -> None:
+    """LinkFault for an exchange that does not exist, or is internal."""
+    host = session.virtual_host
+    try:
+        host.routing.check_publishable(exchange)
+    except NotFound as problem:
+        raise LinkFault(NOT_FOUND, problem.text) from None
+    except AccessRefused:
+        text = f"forbidden to publish to internal exchange '{exchange}' in vhost '{host.name}'"
+        raise LinkFault(UNAUTHORIZED, text) from None
+    except ModelError as problem:
+        raise LinkFault(condition_of(problem), problem.text) from None

@@ -1,0 +1,93 @@
+"""Errors, and the conditions that tell the peer about them.
+
+An error has a scope: a link, a session or the connection. One place for each catches the exceptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fakeamqp.errors import FakeAMQPError
+from fakeamqp.model.errors import ModelError
+from fakeamqp.protocols.amqp_1_0.codec.composites import Error
+from fakeamqp.protocols.amqp_1_0.codec.types import Symbol
+
+NOT_FOUND: Final = "amqp:not-found"
+UNAUTHORIZED: Final = "amqp:unauthorized-access"
+INVALID_FIELD: Final = "amqp:invalid-field"
+NOT_IMPLEMENTED: Final = "amqp:not-implemented"
+INTERNAL_ERROR: Final = "amqp:internal-error"
+DECODE_ERROR: Final = "amqp:decode-error"
+PRECONDITION_FAILED: Final = "amqp:precondition-failed"
+RESOURCE_DELETED: Final = "amqp:resource-deleted"
+LIMIT_EXCEEDED: Final = "amqp:resource-limit-exceeded"
+FRAMING_ERROR: Final = "amqp:connection:framing-error"
+WINDOW_VIOLATION: Final = "amqp:session:window-violation"
+HANDLE_IN_USE: Final = "amqp:session:handle-in-use"
+UNATTACHED_HANDLE: Final = "amqp:session:unattached-handle"
+TRANSFER_LIMIT: Final = "amqp:link:transfer-limit-exceeded"
+MESSAGE_SIZE: Final = "amqp:link:message-size-exceeded"
+
+_CONDITIONS: Final[Mapping[str, str]] = {
+    "not-found": NOT_FOUND,
+    "access-refused": UNAUTHORIZED,
+    "resource-locked": "amqp:resource-locked",
+    "precondition-failed": PRECONDITION_FAILED,
+    "not-allowed": "amqp:not-allowed",
+    "not-implemented": NOT_IMPLEMENTED,
+    "resource-error": LIMIT_EXCEEDED,
+    "resource-deleted": RESOURCE_DELETED,
+    "content-too-large": MESSAGE_SIZE,
+    "syntax-error": INVALID_FIELD,
+}
+"""Condition of an error of the model -> condition of 1.0; all others are internal errors."""
+
+
+class Fault(FakeAMQPError):
+    """A frame that cannot be carried out; `condition` is the symbol for the peer, "" for no text."""
+
+    def __init__(self, condition: str, text: str = "", info: Mapping[str, Any] | None = None) -> None:
+        super().__init__(text or condition)
+        self.condition = condition
+        self.text = text
+        self.info = info
+
+    @property
+    def error(self) -> Error:
+        return error(self.condition, self.text, self.info)
+
+
+class LinkFault(Fault):
+    """Refuses or detaches a link."""
+
+
+class Detached(LinkFault):
+    """Detaches a link in every version."""
+
+
+class EndFault(Fault):
+    """Ends the session."""
+
+
+class CloseFault(Fault):
+    """Closes the connection."""
+
+
+def error(condition: str, text: str = "", info: Mapping[str, Any] | None = None) -> Error:
+    """The error with a condition; `info` has strings as keys."""
+    return Error(
+        condition=Symbol(condition),
+        description=text or None,
+        info=None if info is None else {Symbol(name): value for name, value in info.items()},
+    )
+
+
+def condition_of(problem: ModelError) -> str:
+    """The condition of 1.0 for an error of the model."""
+    return _CONDITIONS.get(problem.condition, INTERNAL_ERROR)
+
+
+def shown_text(problem: ModelError) -> str:
+    """RabbitMQ's text; that of a locked queue is shorter than in 0-9-1."""
+    return problem.text.partition(". It could be originally declared")[0]

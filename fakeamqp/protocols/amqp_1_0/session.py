@@ -1,0 +1,616 @@
+"""A session: its windows, its links, its unsettled deliveries, and the outcomes for publishers.
+
+Theory of operation. Each peer numbers its transfers, and says in begin and flow how many the other one may
+still send (its incoming window). The broker grants its window anew when half of it is used, and closes it
+during an alarm. What the client's window does not admit waits in the session. Every frame but begin and end
+belongs to a link, which a handle of the client names; the broker answers with the same handle.
+
+An error of a link detaches it, in older versions it ends the session; one of the session ends it. A session
+that has ended is forgotten at once, and what still comes for it is ignored.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from fakeamqp.model.deliveries.delivery import Ledger, accept_all, reject_all, release_all
+from fakeamqp.model.errors import AccessRefused, ModelError
+from fakeamqp.model.tap import report_settled
+from fakeamqp.model.virtual_host.firehose import PublishSource
+from fakeamqp.protocols.amqp_1_0 import management
+from fakeamqp.protocols.amqp_1_0.codec import composites as c
+from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
+from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UInt
+from fakeamqp.protocols.amqp_1_0.conversion import converted
+from fakeamqp.protocols.amqp_1_0.receiving import ReceivingLink
+from fakeamqp.protocols.amqp_1_0.replies import (
+    FRAMING_ERROR,
+    HANDLE_IN_USE,
+    INTERNAL_ERROR,
+    INVALID_FIELD,
+    NOT_IMPLEMENTED,
+    RESOURCE_DELETED,
+    UNATTACHED_HANDLE,
+    WINDOW_VIOLATION,
+    Detached,
+    EndFault,
+    Fault,
+    LinkFault,
+    condition_of,
+    error,
+    shown_text,
+)
+from fakeamqp.protocols.amqp_1_0.sending import SendingLink
+
+if TYPE_CHECKING:
+    from fakeamqp.model.access import AccessControl, Action, User
+    from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.state import BrokerState
+    from fakeamqp.model.tap import Settlement
+    from fakeamqp.model.virtual_host import VirtualHost
+    from fakeamqp.protocols.amqp_1_0.choices import Amqp10Choices
+    from fakeamqp.protocols.amqp_1_0.server_connection import Amqp10Connection
+
+_MASK: Final = 0xFFFFFFFF
+_OUTGOING_WINDOW: Final = UInt(_MASK)
+SENDER, RECEIVER = False, True
+"""The roles, as attach and disposition have them."""
+_SETTLED_MODE: Final = 1
+_SECOND: Final = 1
+_KEEPS_ANNOTATIONS: Final = "quorum"
+"""The type of queues that keep the annotations of a modified outcome."""
+
+
+def difference(one: int, other: int) -> int:
+    """How far a serial number of 32 bits is ahead of another; negative if it is behind (RFC 1982)."""
+    return ((one - other + 0x80000000) & _MASK) - 0x80000000
+
+
+class Amqp10Session:
+    """One session on one channel; it ends with its connection."""
+
+    def __init__(self, connection: Amqp10Connection, channel: int, begin: c.Begin) -> None:
+        assert connection.virtual_host is not None and connection.user is not None
+        self.connection: Amqp10Connection = connection
+        self.channel: int = channel
+        self.broker: BrokerState = connection.broker
+        self.choices: Amqp10Choices = connection.choices
+        self.access: AccessControl = connection.broker.access
+        self.virtual_host: VirtualHost = connection.virtual_host
+        self.user: User = connection.user
+        self.ledger: Ledger = Ledger()
+        """What the client holds, by delivery id."""
+        self.receiving: dict[int, ReceivingLink | management.RequestLink] = {}
+        """The links on which the client sends, by handle."""
+        self.sending: dict[int, SendingLink | management.ResponseLink] = {}
+        """The links on which it receives, by handle."""
+        self.handle_max: int = min(begin.or_default("handle_max"), self.choices.handle_max)
+        self.next_incoming_id: int = begin.next_outgoing_id
+        self.incoming_window: int = 0
+        """How many transfers the client may still send."""
+        self.tolerated: int = 0
+        """How many more are taken, since the window was closed by an alarm."""
+        self.next_outgoing_id: int = self.choices.first_transfer_id
+        self.remote_window: int = begin.incoming_window
+        """How many transfers the client still takes."""
+        self.remote_outgoing_window: int = begin.outgoing_window
+        self.next_delivery_id: int = 0
+        self._waiting: deque[bytes] = deque()
+        """Transfers that the client's window does not admit."""
+        self._outcomes: list[tuple[int, bytes, c.Composite]] = []
+        """Delivery id, encoded state and state of publishes, which are sent at the end of the turn."""
+        self.open: bool = True
+        self._withheld = 0
+        """How many deliveries faults have withheld."""
+
+    def __repr__(self) -> str:
+        return f"<Amqp10Session on channel {self.channel} of {self.connection.name}>"
+
+    # --- what the model and its inspectors see --------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self.connection.name
+
+    @property
+    def number(self) -> int:
+        return self.channel
+
+    @property
+    def source(self) -> PublishSource:
+        """What copies of the firehose say of the session."""
+        return PublishSource(self.connection.name, self.channel, self.user.name)
+
+    @property
+    def mode(self) -> Literal["confirm", "tx", "dtx"] | None:
+        return None
+
+    @property
+    def prefetch(self) -> tuple[int, int]:
+        return (0, 0)
+
+    @property
+    def credit(self) -> None:
+        """Links share no credit."""
+        return
+
+    @property
+    def consumers(self) -> Mapping[str, Subscription]:
+        links = [each for each in self.sending.values() if isinstance(each, SendingLink)]
+        return {each.subscription.tag: each.subscription for each in links}
+
+    @property
+    def unfinished(self) -> int:
+        return sum(each.unfinished for each in self.receiving.values())
+
+    @property
+    def ledgers(self) -> tuple[Ledger, ...]:
+        return (self.ledger,)
+
+    # --- begin and end --------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Answer begin (1-0/begin/reply). During an alarm the window begins closed."""
+        self.tolerated = self.choices.incoming_window
+        blocked = self.connection.blocked_reason is not None
+        self.incoming_window = 0 if blocked else self.choices.incoming_window
+        self.send(
+            c.Begin(
+                remote_channel=self.channel,
+                next_outgoing_id=self.next_outgoing_id,
+                incoming_window=self.incoming_window,
+                outgoing_window=_OUTGOING_WINDOW,
+                handle_max=self.handle_max,
+            )
+        )
+        self.note("session attached")
+
+    def _end(self, problem: c.Error | None) -> None:
+        """Send end, after what is due, and forget the session."""
+        self.end_turn()
+        self.send(c.End(error=problem))
+        self.connection.sessions.pop(self.channel, None)
+        self.release()
+
+    def release(self) -> None:
+        """Free everything: links end, and held messages return to their queues."""
+        self.open = False
+        self.note("session detached")
+        links = [*self.receiving.values(), *self.sending.values()]
+        self.receiving, self.sending = {}, {}
+        outstanding = self.ledger.take_all()
+        self.note_settled("requeued", outstanding)
+        # Before the subscriptions end: an auto-delete queue takes the returned messages with it.
+        release_all([each for each in outstanding if each.acquired], ending="lost")
+        for link in links:
+            link.end()
+        self._waiting.clear()
+        self._outcomes.clear()
+
+    # --- frames -----------------------------------------------------------------------------------------
+
+    def send(self, body: c.Composite, payload: bytes = b"") -> None:
+        self.connection.send(self.channel, body, payload)
+
+    def receive(self, body: c.Composite, payload: bytes) -> None:
+        """Carry out a frame; its errors end the session, or detach the link."""
+        if isinstance(body, c.Begin):
+            self.fail(EndFault(INTERNAL_ERROR, f"Unexpected frame {body!r}"))
+            return
+        try:
+            _HANDLERS[type(body)](self, body, payload)
+        except LinkFault as fault:
+            self._fail_link(body.handle, fault)
+        except ModelError as problem:
+            self.fail(EndFault(condition_of(problem), shown_text(problem)))
+        except EndFault as fault:
+            self.fail(fault)
+        except DecodeError as problem:
+            self.fail(EndFault(INTERNAL_ERROR, str(problem)))
+
+    def fail(self, fault: Fault) -> None:
+        """End the session for an error."""
+        if self.open:
+            self._end(fault.error)
+
+    def _fail_link(self, handle: int, fault: LinkFault) -> None:
+        """Detach a link for an error, or end its session, by personality (1-0/errors/link-scope)."""
+        if self.choices.link_errors_end_sessions and not isinstance(fault, Detached):
+            self.fail(fault)
+        else:
+            self.detach_for(handle, fault.error)
+
+    def detach_for(self, handle: int, problem: c.Error) -> None:
+        """Detach a link that is in use, because of an error; outcomes come first."""
+        self.end_turn()
+        link = self.receiving.pop(handle, None) or self.sending.pop(handle, None)
+        if link is not None:
+            link.end()
+        self.send(c.Detach(handle=handle, closed=True, error=problem))
+
+    def queue_deleted(self, name: str) -> None:
+        """Detach the links to a queue that was deleted, of which the session knows by a consumer."""
+        for handle, link in list(self.receiving.items()):
+            if isinstance(link, ReceivingLink) and link.destination == ("", name):
+                self.detach_for(handle, error(RESOURCE_DELETED))
+
+    def end_turn(self) -> None:
+        """Send the outcomes of publishes that are due, in ranges, and what the windows admit."""
+        if self._outcomes:
+            outcomes, self._outcomes = self._outcomes, []
+            first = last = outcomes[0][0]
+            octets, state = outcomes[0][1:]
+            for number, encoded, following in outcomes[1:]:
+                if number == (last + 1) & _MASK and encoded == octets:
+                    last = number
+                    continue
+                self._send_outcome(first, last, state)
+                first = last = number
+                octets, state = encoded, following
+            self._send_outcome(first, last, state)
+
+    def _send_outcome(self, first: int, last: int, state: c.Composite) -> None:
+        self.send(
+            c.Disposition(
+                role=RECEIVER, first=first, last=None if first == last else last, settled=True, state=state
+            )
+        )
+
+    def outcome(self, delivery_id: int, state: c.Composite) -> None:
+        """Note the outcome of a publish."""
+        if self.open:
+            self._outcomes.append((delivery_id, state.encode(), state))
+
+    # --- links ------------------------------------------------------------------------------------------
+
+    def _attach(self, body: c.Attach, payload: bytes) -> None:
+        handle = body.handle
+        if handle > self.handle_max:
+            raise EndFault(
+                FRAMING_ERROR,
+                f"link handle value ({handle}) exceeds maximum link handle value ({self.handle_max})",
+            )
+        if handle in self.receiving or handle in self.sending:
+            if self.choices.handle_in_use_ends_session:
+                raise EndFault(HANDLE_IN_USE, f"handle {handle} is already associated with a link")
+            self._drop(handle)
+        source, target = c.read_composite(body.source), c.read_composite(body.target)
+        try:
+            if body.unsettled or body.incomplete_unsettled:
+                raise LinkFault(NOT_IMPLEMENTED, "Link recovery not supported")
+            if body.or_default("rcv_settle_mode") == _SECOND and (
+                body.or_default("snd_settle_mode") != _SETTLED_MODE
+            ):
+                raise LinkFault(NOT_IMPLEMENTED, "rcv-settle-mode second not supported")
+            if management.concerns(body, source, target):
+                management.attach(self, body, source, target)
+            elif body.role is SENDER:
+                ReceivingLink.attach(self, body, source, target)
+            else:
+                SendingLink.attach(self, body, source, target)
+        except LinkFault as fault:
+            self._refuse(body, source, target, fault)
+        except AccessRefused:
+            raise
+        except ModelError as problem:
+            self._refuse(body, source, target, LinkFault(condition_of(problem), shown_text(problem)))
+
+    def _refuse(self, body: c.Attach, source: Any, target: Any, fault: LinkFault) -> None:
+        """Answer an attach without the far terminus, then detach (1-0/attach/refused)."""
+        if self.choices.link_errors_end_sessions:
+            raise EndFault(fault.condition, fault.text)
+        sends = body.role is SENDER
+        self.send(
+            c.Attach(
+                name=body.name,
+                handle=body.handle,
+                role=not body.role,
+                snd_settle_mode=body.snd_settle_mode,
+                rcv_settle_mode=body.rcv_settle_mode,
+                source=source if sends else None,
+                target=None if sends else target,
+                initial_delivery_count=None if sends else self.choices.first_delivery_count,
+            )
+        )
+        self.send(c.Detach(handle=body.handle, closed=True, error=fault.error))
+
+    def _detach(self, body: c.Detach, payload: bytes) -> None:
+        """Answer detach; one for an unknown handle is ignored. `closed` makes no difference."""
+        if self._drop(body.handle):
+            self.end_turn()
+            self.send(c.Detach(handle=body.handle, closed=body.closed))
+
+    def _drop(self, handle: int) -> bool:
+        link = self.receiving.pop(handle, None) or self.sending.pop(handle, None)
+        if link is None:
+            return False
+        link.end()
+        return True
+
+    # --- windows ----------------------------------------------------------------------------------------
+
+    def _flow(self, body: c.Flow, payload: bytes) -> None:
+        self._client_window(body)
+        handle = body.handle
+        if handle is None:
+            return
+        link = self.sending.get(handle)
+        if link is not None:
+            link.flow(body)
+        elif handle in self.receiving:
+            self.receiving[handle].flow(body)
+        else:
+            raise EndFault(UNATTACHED_HANDLE, f"Unattached link handle: {handle}")
+
+    def _client_window(self, body: c.Flow) -> None:
+        """Take the client's window, and send what it admits (1-0/flow/session)."""
+        seen = self.choices.first_transfer_id if body.next_incoming_id is None else body.next_incoming_id
+        if difference(seen, self.next_outgoing_id) > 0:
+            raise EndFault(
+                WINDOW_VIOLATION,
+                f"next-incoming-id from FLOW ({seen}) leads next-outgoing-id ({self.next_outgoing_id})",
+            )
+        under_way = difference(self.next_outgoing_id, seen)
+        self.remote_window = body.incoming_window - under_way
+        self.next_incoming_id = body.next_outgoing_id
+        self.remote_outgoing_window = body.outgoing_window
+        self._send_waiting()
+
+    def send_transfers(self, frames: Sequence[bytes]) -> None:
+        """Send the transfers of one message, as far as the client's window admits them."""
+        self._waiting.extend(frames)
+        self._send_waiting()
+
+    def _send_waiting(self) -> None:
+        waiting = self._waiting
+        write = self.connection.outbox.write
+        while waiting and self.remote_window > 0:
+            self.remote_window -= 1
+            self.next_outgoing_id = (self.next_outgoing_id + 1) & _MASK
+            write(waiting.popleft())
+
+    @property
+    def waiting_transfers(self) -> int:
+        return len(self._waiting)
+
+    def send_flow(self, **fields: Any) -> None:
+        """Send a flow with the state of the session, and of a link if `fields` say so."""
+        self.send(
+            c.Flow(
+                next_incoming_id=self.next_incoming_id,
+                incoming_window=self.incoming_window,
+                next_outgoing_id=self.next_outgoing_id,
+                outgoing_window=_OUTGOING_WINDOW,
+                **fields,
+            )
+        )
+
+    def alarm(self, raised: bool) -> None:
+        """Close the client's window because of an alarm, or open it again (1-0/flow/alarm)."""
+        self.incoming_window = 0 if raised else self.choices.incoming_window
+        self.tolerated = self.choices.incoming_window
+        self.send_flow()
+
+    def _transfer(self, body: c.Transfer, payload: bytes) -> None:
+        self.next_incoming_id = (self.next_incoming_id + 1) & _MASK
+        blocked = self.connection.blocked_reason is not None
+        if self.incoming_window > 0:
+            self.incoming_window -= 1
+        elif blocked and self.tolerated > 0:
+            self.tolerated -= 1
+        else:
+            excess = self.choices.incoming_window if blocked else 0
+            raise EndFault(
+                WINDOW_VIOLATION, f"incoming window violation (tolerated excess tranfers: {excess})"
+            )
+        link = self.receiving.get(body.handle)
+        if link is None:
+            raise EndFault(UNATTACHED_HANDLE, f"Unknown link handle: {body.handle}")
+        link.transfer(body, payload)
+        if not blocked and self.open and self.incoming_window <= self.choices.incoming_window // 2:
+            self.incoming_window = self.choices.incoming_window
+            self.end_turn()
+            self.send_flow()
+
+    # --- settlement -------------------------------------------------------------------------------------
+
+    def _disposition(self, body: c.Disposition, payload: bytes) -> None:
+        """Settle deliveries of any link of the session. One of a publisher has no effect."""
+        if body.role is SENDER:
+            return
+        last = body.first if body.last is None else body.last
+        state = c.read_composite(body.state)
+        settle = _OUTCOMES.get(type(state))
+        if not self.ledger.outstanding:
+            return
+        if settle is None:
+            raise EndFault(INVALID_FIELD, f"Unrecognised state: {_shown_state(state)} in DISPOSITION")
+        if difference(last, body.first) < 0:
+            raise EndFault(INTERNAL_ERROR, f"a disposition from {body.first} to {last}")
+        settle(self, self._take(body.first, last), state)
+        if not body.settled and self.open:
+            self.send(c.Disposition(role=SENDER, first=body.first, last=body.last, settled=True, state=state))
+
+    def _take(self, first: int, last: int) -> list[Delivery]:
+        """Take the deliveries of a range out of those that are unsettled; unknown ids are ignored."""
+        outstanding = self.ledger.outstanding
+        count = difference(last, first) + 1
+        if count <= len(outstanding):
+            ids = [(first + each) & _MASK for each in range(count)]
+            return [outstanding.pop(each) for each in ids if each in outstanding]
+        ids = [each for each in outstanding if 0 <= difference(each, first) < count]
+        return [outstanding.pop(each) for each in ids]
+
+    def held(self, body: c.Disposition) -> list[Delivery]:
+        """The deliveries that a disposition concerns."""
+        count = difference(body.first if body.last is None else body.last, body.first) + 1
+        outstanding = self.ledger.outstanding
+        return [each for tag, each in outstanding.items() if 0 <= difference(tag, body.first) < count]
+
+    def annotate(self, delivery: Delivery, annotations: Mapping[Any, Any]) -> None:
+        """Keep annotations of the client with a message that it gives back."""
+        message = delivery.queued.message
+        properties = converted(message.properties, names_queues=self.choices.replies_name_queues)
+        delivery.queued.message = message.with_properties(properties.annotated(annotations))
+
+    # --- what faults do to transfers ----------------------------------------------------------------------
+
+    def count(self, handle: int) -> None:
+        """Count a transfer of the client that is not carried out."""
+        self.next_incoming_id = (self.next_incoming_id + 1) & _MASK
+        self.incoming_window = max(0, self.incoming_window - 1)
+        link = self.receiving.get(handle)
+        if link is not None:
+            link.credit -= 1
+            link.delivery_count = (link.delivery_count + 1) & _MASK
+
+    def uncount(self, handle: int) -> None:
+        """Undo `count`, for a transfer that the client has not sent."""
+        self.next_incoming_id = (self.next_incoming_id - 1) & _MASK
+        self.incoming_window += 1
+        link = self.receiving.get(handle)
+        if link is not None:
+            link.credit += 1
+            link.delivery_count = (link.delivery_count - 1) & _MASK
+
+    def replenish(self, handle: int) -> None:
+        """Grant window and credit again, where a transfer that was counted has used half of them."""
+        if self.incoming_window <= self.choices.incoming_window // 2 and not self.connection.blocked_reason:
+            self.incoming_window = self.choices.incoming_window
+            self.send_flow()
+        link = self.receiving.get(handle)
+        if isinstance(link, ReceivingLink):
+            link.replenish()
+
+    def spare_delivery(self) -> int:
+        """A delivery id for a copy of a delivery; settling it has no effect."""
+        number = self.next_delivery_id
+        self.next_delivery_id = (number + 1) & _MASK
+        self.next_outgoing_id = (self.next_outgoing_id + 1) & _MASK
+        self.remote_window -= 1
+        return number
+
+    def withhold(self, delivery_id: int) -> int:
+        """The client does not get a delivery now: the next one has its id. Returns the key to resume it."""
+        if delivery_id != (self.next_delivery_id - 1) & _MASK:
+            return delivery_id
+        self.next_delivery_id = delivery_id
+        self.next_outgoing_id = (self.next_outgoing_id - 1) & _MASK
+        self.remote_window += 1
+        self._withheld += 1
+        key = _MASK + self._withheld
+        delivery = self.ledger.outstanding.pop(delivery_id, None)
+        if delivery is not None:
+            self.ledger.enter(key, delivery)
+        return key
+
+    def resume_delivery(self, key: int) -> int:
+        """The client gets a withheld delivery now. Returns its id."""
+        if key <= _MASK:
+            return key
+        number = self.spare_delivery()
+        delivery = self.ledger.outstanding.pop(key, None)
+        if delivery is not None:
+            self.ledger.enter(number, delivery)
+        return number
+
+    # --- rights, and what the tap is told ---------------------------------------------------------------
+
+    def authorise(self, action: Action, kind: str, name: str) -> None:
+        """AccessRefused if the user lacks a permission."""
+        self.access.check(self.user, self.virtual_host.name, action, kind, name)
+
+    def note(self, event: str, **facts: object) -> None:
+        if self.broker.tap is not None:
+            self.virtual_host.report(
+                event,
+                session=str(self.channel),
+                connection=self.connection.name,
+                channel=self.channel,
+                **facts,
+            )
+
+    def note_consumer(
+        self, event: Literal["consumer added", "consumer ended"], which: Subscription, **facts: object
+    ) -> None:
+        self.virtual_host.report(
+            event,
+            queue=which.queue.name,
+            consumer=which.tag,
+            connection=self.connection.name,
+            channel=self.channel,
+            **facts,
+        )
+
+    def note_settled(self, event: Settlement, deliveries: Sequence[Delivery]) -> None:
+        tap = self.broker.tap
+        if tap is not None and deliveries:
+            report_settled(tap, event, deliveries, self.connection, self.channel)
+
+
+def _shown_state(state: Any) -> str:
+    if state is None:
+        return "undefined"
+    if isinstance(state, c.Composite):
+        values = ",".join(
+            "undefined" if value is None else f"{{{field.type},{value}}}"
+            for field, value in zip(state.FIELDS, vars(state).values(), strict=True)
+        )
+        return f"{{'v1_0.{state.NAME}',{values}}}"
+    return repr(state)
+
+
+# --- outcomes -----------------------------------------------------------------------------------------------
+
+
+def _accept(session: Amqp10Session, deliveries: list[Delivery], state: c.Accepted) -> None:
+    session.note_settled("acked", deliveries)
+    accept_all(deliveries)
+
+
+def _reject(session: Amqp10Session, deliveries: list[Delivery], state: c.Rejected) -> None:
+    session.note_settled("rejected", deliveries)
+    reject_all(deliveries)
+
+
+def _release(session: Amqp10Session, deliveries: list[Delivery], state: c.Released) -> None:
+    session.note_settled("requeued", deliveries)
+    release_all(deliveries)
+
+
+def _modify(session: Amqp10Session, deliveries: list[Delivery], state: c.Modified) -> None:
+    """Requeue, or with undeliverable-here dead-letter; delivery-failed counts as a failure."""
+    for name in state.message_annotations or {}:
+        if not (isinstance(name, Symbol) and name.startswith("x-")):
+            raise EndFault(INTERNAL_ERROR, f"reserved annotation key {name!r} in a modified outcome")
+    if state.message_annotations:
+        for delivery in deliveries:
+            if delivery.queue.type_name == _KEEPS_ANNOTATIONS:
+                session.annotate(delivery, state.message_annotations)
+    failed = bool(state.delivery_failed)
+    if state.undeliverable_here:
+        session.note_settled("rejected", deliveries)
+        reject_all(deliveries, ending="rejected" if failed else "refused")
+    else:
+        session.note_settled("requeued", deliveries)
+        release_all(deliveries, ending="failed" if failed else "released")
+
+
+_OUTCOMES: Final[Mapping[type[Any], Callable[[Amqp10Session, list[Delivery], Any], None]]] = {
+    c.Accepted: _accept,
+    c.Rejected: _reject,
+    c.Released: _release,
+    c.Modified: _modify,
+}
+
+_HANDLERS: Final[Mapping[type[c.Composite], Callable[[Amqp10Session, Any, bytes], None]]] = {
+    c.Attach: Amqp10Session._attach,
+    c.Flow: Amqp10Session._flow,
+    c.Transfer: Amqp10Session._transfer,
+    c.Disposition: Amqp10Session._disposition,
+    c.Detach: Amqp10Session._detach,
+    c.End: lambda session, body, payload: session._end(None),
+}
