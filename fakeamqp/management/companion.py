@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fakeamqp.management.server import HttpServer
     from fakeamqp.model.tap import Tap
     from fakeamqp.proxy import Proxy
-    from fakeamqp.trace.failure import Failure
+    from fakeamqp.trace.failure import FailedTest
 
 _log = logging.getLogger("fakeamqp.management")
 _NEEDED = ("starlette", "uvicorn")
@@ -66,7 +66,9 @@ class ManagementCompanion:
         """The numeric host and the port; None before the first start."""
         return self._address
 
-    def hold_open(self, title: str, released: threading.Event | None, failure: Failure | None = None) -> None:
+    def hold_open(
+        self, title: str, released: threading.Event | None, failure: FailedTest | None = None
+    ) -> None:
         """Tell the page that a failed test is held open until `released` is set; None ends this."""
         self.inspector.title = title
         self.inspector.failure = failure

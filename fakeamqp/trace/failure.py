@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 class FailedTest(NamedTuple):
     """Where and how a test failed.
 
-    Args:
+    Attributes:
         test: the id of the test.
         text: the exception in words, over several lines.
         file: the name of the file with the source.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fakeamqp.management.control.control import Control
     from fakeamqp.model.state import BrokerState
     from fakeamqp.runtime.engine import Engine
-    from fakeamqp.trace.failure import Failure
+    from fakeamqp.trace.failure import FailedTest
 
 
 class Inspector:
@@ -37,7 +37,7 @@ class Inspector:
         self.state: BrokerState = control.state
         self.held: threading.Event | None = None
         self.title = ""
-        self.failure: Failure | None = None
+        self.failure: FailedTest | None = None
         self.flows: Flows = Flows()
         self.timeline: Timeline = Timeline(control.engine, control.endpoint._recorder)
 
