@@ -140,7 +140,7 @@ def test_plots_are_drawn_with_cases_and_versions(found: dict[str, Any], tmp_path
 def test_results_file_keeps_numbers_of_list_in_one_line(found: dict[str, Any], tmp_path: Path) -> None:
     results.write("kept", "command", found, tmp_path)
     assert results.load("kept", tmp_path) == {**(results.load("kept", tmp_path) or {}), **found}
-    assert '"time": [ 1000.0, 1000.0, 1000.0 ]' in results.path("kept", tmp_path).read_text("utf-8")
+    assert '"time": [1000.0, 1000.0, 1000.0]' in results.path("kept", tmp_path).read_text("utf-8")
     assert json.loads(results.path("kept", tmp_path).read_text("utf-8"))["command"] == "command"
 
 
