@@ -78,10 +78,10 @@ def test_hostile_names_in_views_and_logs_have_no_terminal_escape(
     rule = broker.faults.on("basic.publish", queue=ESCAPES).nack()
     queue, exchange = broker.queue(ESCAPES), broker.exchange(ESCAPES)
     views: dict[str, Callable[[], object]] = {
-        "queues": broker.queues,
+        "queues": lambda: broker.queues,
         "messages": lambda: queue.messages,
         "consumers": lambda: queue.consumers,
-        "exchanges": broker.exchanges,
+        "exchanges": lambda: broker.exchanges,
         "bindings": lambda: exchange.bindings,
         "connections": lambda: broker.connections,
         "channels": lambda: broker.channels,

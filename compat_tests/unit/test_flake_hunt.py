@@ -48,7 +48,7 @@ def test_half_of_the_seeds_are_fixed_and_runs_are_recorded(
     seeds = [each["seed"] for each in kept["runs"]]
     assert seeds[:3] == [1, 2, 3] and seeds[6:] == [8] and len(set(seeds)) == 7
     assert kept["command"] == "make flake-hunt"
-    assert "| 2 | c | 2 | 0 | 0 | 1 |" in page.PAGE.read_text()
+    assert "| 7 | 2 | 0 | none | 1 |" in page.PAGE.read_text()
 
 
 def test_left_returns_seeds_of_runs_still_missing() -> None:

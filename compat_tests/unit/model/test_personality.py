@@ -283,7 +283,7 @@ def test_choice_row_is_reported_as_difference_with_text_and_source() -> None:
 
 def test_choice_row_appears_as_line_of_choices_table() -> None:
     table = choices_table([PLAIN, FOLDING])
-    assert "| Queue/folding: when letters are folded | `folds_letters` | never | at night |" in table
+    assert "| When letters are folded (`queue/folding`) | `folds_letters` | never | at night |" in table
 
 
 def test_choice_row_appears_as_typed_keyword_argument() -> None:

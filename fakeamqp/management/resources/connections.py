@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
 
 _CLOSED_VIA = "CONNECTION_FORCED - Closed via management plugin"
-_PROTOCOLS = {"0-9-1": "AMQP 0-9-1", "0-9": "AMQP 0-9", "0-8": "AMQP 0-8", "0-10": "AMQP 0-10"}
 _CERTIFICATE = ("peer_cert_issuer", "peer_cert_subject", "peer_cert_validity")
 _TLS = ("ssl_cipher", "ssl_hash", "ssl_key_exchange", "ssl_protocol")
 
@@ -52,7 +51,7 @@ def _connection_view(call: ApiCall, connection: Any) -> dict[str, Any]:
         "peer_host": peer.host,
         "peer_port": peer.port,
         "port": peer.server_port,
-        "protocol": _PROTOCOLS[connection.protocol],
+        "protocol": f"AMQP {connection.protocol}",
         "recv_cnt": counts.total("recv_cnt"),
         "reductions": 0,
         "reductions_details": {"rate": 0.0},
