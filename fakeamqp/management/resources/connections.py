@@ -30,6 +30,11 @@ def _may_see(call: ApiCall, connection: Any) -> bool:
     return visitor.is_monitor or connection.user_name == visitor.name
 
 
+def _has_sessions(connection: Any) -> bool:
+    """Whether it is one of AMQP 1.0, whose sessions are no channels here."""
+    return hasattr(connection, "session_facts")
+
+
 def _connection_view(call: ApiCall, connection: Any) -> dict[str, Any]:
     statistics = call.management.statistics
     now = statistics.now()
@@ -70,6 +75,8 @@ def _connection_view(call: ApiCall, connection: Any) -> dict[str, Any]:
     }
     if call.choices.has_new_checks:
         view["peer_cert_serial_number"] = None
+    if call.choices.has_new_checks and _has_sessions(connection):
+        view["container_id"] = connection.container_id
     named = connection.client_properties.get("connection_name")
     if isinstance(named, str):
         view["user_provided_name"] = named
@@ -207,6 +214,7 @@ def _channels(call: ApiCall, wanted: Callable[[Any], bool] = lambda _: True) -> 
             (connection, channel)
             for connection in state.connections
             if connection.virtual_host_name is not None and _may_see(call, connection) and wanted(connection)
+            if not _has_sessions(connection)
             for channel in connection.open_channels
         ]
 
@@ -229,8 +237,14 @@ def _list_channels_of_connection(call: ApiCall) -> object:
 
 
 def _sessions(call: ApiCall) -> object:
-    call.management.read(lambda state: _found(call, state))
-    raise bad_request("connection does not use AMQP 1.0")
+    def sessions(state: BrokerState) -> list[dict[str, Any]]:
+        connection = _found(call, state)
+        if not _has_sessions(connection):
+            raise bad_request("connection does not use AMQP 1.0")
+        facts: list[dict[str, Any]] = connection.session_facts()
+        return facts
+
+    return call.management.read(sessions)
 
 
 def _get_channel(call: ApiCall) -> object:

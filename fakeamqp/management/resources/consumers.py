@@ -34,7 +34,9 @@ def consumer_view(subscription: Subscription) -> dict[str, Any]:
         "ack_required": not subscription.no_ack,
         "active": not waits,
         "activity_status": "waiting" if waits else "blocked" if blocked else "up",
-        "channel_details": {
+        "channel_details": {}
+        if hasattr(connection, "session_facts")  # AMQP 1.0 has no channels.
+        else {
             "connection_name": name,
             "name": f"{name} ({number})",
             "node": NODE,

@@ -54,6 +54,9 @@ class Amqp10Choices(Choices):
     filters_need_descriptors: bool = choice(False, {SINCE_4_3: True})
     """A filter that is not described has no effect, unless `amqp_filter_set_bug` is permitted."""
 
+    shows_consumer_timeout: bool = choice(False, {SINCE_4_3: True})
+    """The HTTP API shows a consumer timeout for links to clients (RabbitMQ: measured on 4.3.6)."""
+
     # --- messages ------------------------------------------------------------------------------------
     durable_by_default: bool = choice(False, {_UNTIL_4_1: True})
     """1-0/header/durable: what a message is whose header does not say it (RabbitMQ: documented)."""

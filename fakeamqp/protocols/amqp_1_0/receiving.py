@@ -71,8 +71,11 @@ class _Parts:
 class ReceivingLink:
     """One link from a client; without a `destination` each message names its own."""
 
-    def __init__(self, session: Amqp10Session, body: c.Attach, destination: Destination | None) -> None:
+    def __init__(
+        self, session: Amqp10Session, body: c.Attach, address: str | None, destination: Destination | None
+    ) -> None:
         self.session: Amqp10Session = session
+        self.address: str | None = address
         self.handle: int = body.handle
         self.link_name: str = body.name
         self.destination: Destination | None = destination
@@ -111,7 +114,7 @@ class ReceivingLink:
         if target.address is not None:
             destination = _target(session, target.address)
             _check_destination(session, destination)
-        link = cls(session, body, destination)
+        link = cls(session, body, target.address, destination)
         session.receiving[body.handle] = link
         session.send(
             c.Attach(

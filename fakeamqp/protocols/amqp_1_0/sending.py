@@ -59,10 +59,12 @@ class SendingLink:
         self,
         session: Amqp10Session,
         attach: c.Attach,
+        address: str,
         queue: Queue,
         arguments: Mapping[str, Any],
     ) -> None:
         self.session: Amqp10Session = session
+        self.address: str = address
         self.handle: int = attach.handle
         self.link_name: str = attach.name
         self.settled: bool = attach.snd_settle_mode == _SETTLED
@@ -119,7 +121,7 @@ class SendingLink:
         session.authorise("read", "queue", queue.name)
         check_consumer_bound(session.broker, len(session.sending))
         arguments, effective = consumer_arguments(session, queue, source.filter or {}, body.properties or {})
-        link = cls(session, body, queue, arguments)
+        link = cls(session, body, source.address, queue, arguments)
         queue.subscribe(link.subscription)
         session.sending[body.handle] = link
         session.note_consumer(

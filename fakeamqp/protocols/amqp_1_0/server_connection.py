@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from fakeamqp.errors import printable
 from fakeamqp.model.errors import ModelError
@@ -113,6 +113,17 @@ class Amqp10Connection(ServerConnection):
     @property
     def open_channels(self) -> tuple[Amqp10Session, ...]:
         return tuple(self.sessions[number] for number in sorted(self.sessions))
+
+    @property
+    def frame_max(self) -> int:
+        """The largest frame that the client takes, as the HTTP API shows it."""
+        return self.largest_sent
+
+    def session_facts(self) -> list[dict[str, Any]]:
+        """The sessions and links, as the HTTP API shows them."""
+        from fakeamqp.protocols.amqp_1_0.operators import session_facts
+
+        return [session_facts(each) for each in self.open_channels]
 
     def close_by_operator(self, code: int, text: str) -> None:
         """Close with a close handshake, on behalf of an operator."""

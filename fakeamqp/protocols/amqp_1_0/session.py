@@ -396,6 +396,7 @@ class Amqp10Session:
 
     def _transfer(self, body: c.Transfer, payload: bytes) -> None:
         self.next_incoming_id = (self.next_incoming_id + 1) & _MASK
+        self.remote_outgoing_window -= 1
         blocked = self.connection.blocked_reason is not None
         if self.incoming_window > 0:
             self.incoming_window -= 1
