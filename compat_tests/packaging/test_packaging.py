@@ -264,6 +264,7 @@ def test_broker_and_command_work_in_installation_without_extras(wheel, tmp_path)
 def test_wheel_metadata_list_exactly_the_expected_extras(metadata):
     assert set(metadata.get_all("Provides-Extra")) == {
         "aio-pika",
+        "amqp-1-0",
         "bench",
         "docs",
         "management",

@@ -370,8 +370,6 @@ class SectionProperties:
         names = ("durable", "priority", "ttl", "annotations", "head", "prefix", "whole", "footer")
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         shown = ", ".join(
             f"{name}={value!r}" for name in _SHOWN if (value := getattr(self, name, None)) is not None

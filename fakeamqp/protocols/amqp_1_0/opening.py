@@ -49,7 +49,7 @@ def _long_strings(octets: bytes) -> dict[str, bytes]:
     return found
 
 
-ALL_MECHANISMS = {**MECHANISMS, "AMQPLAIN": AmqPlain10}
+ALL_MECHANISMS: dict[str, type[Mechanism]] = {**MECHANISMS, "AMQPLAIN": AmqPlain10}
 
 
 def start(connection: Amqp10Connection) -> None:

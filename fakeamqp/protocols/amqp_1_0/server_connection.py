@@ -324,7 +324,7 @@ class Amqp10Connection(ServerConnection):
         """Use the limits of open. Empty frames are sent at half of the client's idle-time-out."""
         self.channel_max = channel_max
         self.largest_sent = largest_sent
-        self.heartbeat = self.personality.heartbeat
+        self.heartbeat: int = self.personality.heartbeat
         self.heartbeats.start(self.heartbeat // 2, sends=idle_time_out or 0.0)
 
     def closed_by_client(self) -> None:

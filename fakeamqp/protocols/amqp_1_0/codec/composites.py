@@ -178,8 +178,6 @@ class Composite:
             return NotImplemented
         return self.__dict__ == other.__dict__
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         own = self.__dict__
         said = [(each.attribute, own[each.attribute]) for each in self.FIELDS]

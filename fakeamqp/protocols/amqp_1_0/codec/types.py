@@ -319,7 +319,7 @@ _BY_CODE: dict[int, tuple[type[Any], Reader]] = {
 
 TYPE_OF_CODE: Final[Mapping[int, type[Any]]] = {code: of for code, (of, _) in _BY_CODE.items()}
 _READERS: list[Reader | None] = [None] * 256
-for _code, (_, _reader) in _BY_CODE.items():
+for _code, (_type, _reader) in _BY_CODE.items():
     _READERS[_code] = _reader
 _READERS[0] = _described
 
