@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pika
 import pytest
@@ -37,7 +38,7 @@ def of_node(request: pytest.FixtureRequest) -> Iterator[BrokerOfNode]:
         parameters.heartbeat = 0
         with pika.BlockingConnection(parameters) as connection:
             broker = BrokerOfNode(node, connection.channel())
-            broker.admin.management_url = url
+            broker.admin = SimpleNamespace(management_url=url)
             yield broker
 
 

@@ -94,6 +94,27 @@ def _wait_for(condition: Callable[[], object], timeout: float) -> None:
         threading.Event().wait(_OFTEN)
 
 
+class _Admin:
+    """`Proxy.admin`, and the limits of the node."""
+
+    def __init__(self, node: RabbitMQNode, proxy: Proxy) -> None:
+        self._node = node
+        self._proxy = proxy
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._proxy.admin, name)
+
+    def set_limits(self, **limits: int) -> None:
+        values = ", ".join(f'{{<<"{_kebab(name)}">>, {value}}}' for name, value in limits.items())
+        self._node.evaluate(f'rabbit_vhost_limit:set(<<"/">>, [{values}], <<"test">>)')
+
+    def set_user_limits(self, user: str, **limits: int) -> None:
+        values = ", ".join(f'<<"{_kebab(name)}">> => {value}' for name, value in limits.items())
+        self._node.evaluate(
+            f'rabbit_auth_backend_internal:set_user_limits(<<"{user}">>, #{{{values}}}, <<"test">>)'
+        )
+
+
 class ProxiedNode:
     """See the module. Each has a proxy of its own."""
 
@@ -101,6 +122,7 @@ class ProxiedNode:
         self._node = node
         self._behind = BrokerOfNode(node, channel)
         self._proxy = proxy
+        self.admin = _Admin(node, proxy)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._proxy, name)
@@ -114,16 +136,6 @@ class ProxiedNode:
     def wait_for(self, condition: Callable[[], object], timeout: float) -> None:
         """Wait until a condition holds, which may be about the node."""
         _wait_for(condition, timeout)
-
-    def set_limits(self, **limits: int) -> None:
-        values = ", ".join(f'{{<<"{_kebab(name)}">>, {value}}}' for name, value in limits.items())
-        self._node.evaluate(f'rabbit_vhost_limit:set(<<"/">>, [{values}], <<"test">>)')
-
-    def set_user_limits(self, user: str, **limits: int) -> None:
-        values = ", ".join(f'<<"{_kebab(name)}">> => {value}' for name, value in limits.items())
-        self._node.evaluate(
-            f'rabbit_auth_backend_internal:set_user_limits(<<"{user}">>, #{{{values}}}, <<"test">>)'
-        )
 
 
 def _kebab(name: str) -> str:
