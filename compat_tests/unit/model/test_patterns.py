@@ -63,6 +63,8 @@ def test_search_finds_same_as_python_re(pattern: str, texts: list[str], ignoring
     except re.error:  # Two groups have the same name.
         return
     for text in [*texts, *map(str.upper, texts)]:
+        if not text and "\\B" in pattern:
+            continue  # Python before 3.14 finds no \\B in an empty text.
         assert compiled(pattern).search(text) is (expected.search(text) is not None), text
 
 
