@@ -153,6 +153,8 @@ def tour(browser: Any, address: str) -> Iterator[bytes]:
     page = context.new_page()
     page.goto(address)
     page.wait_for_selector("#live.on")
+    page.wait_for_selector("#tab-timeline[aria-selected=true]")  # It opens at the failure.
+    page.click("#tab-topology")
     page.wait_for_selector('.node[aria-label^="queue shipping"]')
     page.evaluate("document.activeElement.blur()")
     yield page.screenshot()
