@@ -98,7 +98,7 @@ def test_disposition_over_a_range_settles_deliveries_of_all_links(server: Server
 
 
 @pytest.mark.rule("1-0/disposition/reply")
-def test_disposition_that_is_not_settled_is_answered_with_a_settled_one(server: Server) -> None:
+def test_unsettled_disposition_is_answered_with_a_settled_disposition(server: Server) -> None:
     client, queue, _ = held(server, "classic")
     client.send(c.Disposition(role=True, first=0, last=9, state=c.Accepted()))
     answer = client.expect(c.Disposition)
@@ -109,7 +109,9 @@ def test_disposition_that_is_not_settled_is_answered_with_a_settled_one(server: 
 
 @pytest.mark.rule("1-0/disposition/state")
 @pytest.mark.parametrize("state", [None, c.Received(section_number=0, section_offset=0)])
-def test_state_that_is_no_outcome_ends_the_session(server: Server, state: c.Composite | None) -> None:
+def test_disposition_with_state_other_than_an_outcome_ends_the_session(
+    server: Server, state: c.Composite | None
+) -> None:
     client, queue, _ = held(server, "classic")
     client.send(c.Disposition(role=True, first=0, settled=True, state=state))
     assert "Unrecognised state" in client.expect_end("amqp:invalid-field").description

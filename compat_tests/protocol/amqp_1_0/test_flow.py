@@ -65,7 +65,7 @@ def test_drain_uses_up_the_credit(rabbitmq: Server) -> None:
 
 
 @pytest.mark.rule("1-0/flow/echo")
-def test_echo_is_answered_with_what_is_available(rabbitmq: Server) -> None:
+def test_echo_is_answered_with_number_of_available_messages(rabbitmq: Server) -> None:
     fill(rabbitmq, 3)
     client = rabbitmq.session()
     receiver = client.receiver().flow(link_credit=1, echo=True)

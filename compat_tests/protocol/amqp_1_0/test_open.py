@@ -108,9 +108,7 @@ def test_hostname_names_the_virtual_host(server: Server) -> None:
     [{"hostname": "vhost:none"}, {"idle_time_out": 999}, {"max_frame_size": 511}],
     ids=["virtual-host", "idle-time-out", "max-frame-size"],
 )
-def test_open_that_is_not_possible_ends_the_transport_without_a_frame(
-    server: Server, fields: dict[str, object]
-) -> None:
+def test_refused_open_ends_the_transport_without_a_frame(server: Server, fields: dict[str, object]) -> None:
     client = server.logged_in()
     client.send(c.Open(container_id="x", **fields))
     client.expect_silent_end()

@@ -153,7 +153,7 @@ def test_message_on_the_anonymous_terminus_names_its_destination(rabbitmq: Serve
 
 
 @pytest.mark.rule("1-0/transfer/anonymous")
-def test_settled_message_that_is_refused_detaches_the_anonymous_terminus(server: Server) -> None:
+def test_refused_settled_message_detaches_the_anonymous_terminus(server: Server) -> None:
     client = server.session()
     number = client.sender(None).transfer(settled=True)
     text = "anonymous terminus requires 'to' address to be set"
@@ -295,7 +295,7 @@ def test_message_of_1_0_has_properties_and_headers(rabbitmq: Server) -> None:
 
 
 @pytest.mark.rule("1-0/conversion/to-0-9-1")
-def test_body_that_is_no_data_is_encoded_sections_for_0_9_1(rabbitmq: Server) -> None:
+def test_body_without_data_sections_reaches_0_9_1_as_encoded_sections(rabbitmq: Server) -> None:
     octets = message({"a": 1}, footer={Symbol("x-f"): 1})
     rabbitmq.session().sender().publish(octets)
     found = next(iter(rabbitmq.vhost.queues["q"].ready)).message
