@@ -34,17 +34,4 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.tls import ServerTLS as ServerTLS
     from fakeamqp.trace.recording import Recording as Recording
 else:
-    __getattr__, __dir__, __all__ = on_first_use(
-        __name__,
-        {
-            "fakeamqp.broker": ("Broker",),
-            "fakeamqp.errors": ("BrokerError", "FakeAMQPError", "NotAsExpected", "WaitTimeout"),
-            "fakeamqp.model.access": ("Permission", "TopicPermission", "User"),
-            "fakeamqp.model.limits": ("Bounds",),
-            "fakeamqp.model.personality": ("Personality",),
-            "fakeamqp.proxy": ("Proxy",),
-            "fakeamqp.runtime.clock.handle": ("Clock",),
-            "fakeamqp.runtime.tls": ("ServerTLS",),
-            "fakeamqp.trace.recording": ("Recording",),
-        },
-    )
+    __getattr__, __dir__ = on_first_use(__name__)

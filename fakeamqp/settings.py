@@ -16,25 +16,14 @@ if TYPE_CHECKING:
     from fakeamqp.endpoint import Runtime
     from fakeamqp.model.access import Accounts
     from fakeamqp.model.limits import Bounds
-    from fakeamqp.model.personality import Personality
+    from fakeamqp.model.personality import PERSONALITIES as PERSONALITIES, Personality
+    from fakeamqp.model.personality.variants import ChoiceDifference as ChoiceDifference
+    from fakeamqp.model.versions import PersonalityName as PersonalityName
     from fakeamqp.runtime.clock.handle import Instant, Mode
     from fakeamqp.runtime.tls import ServerTLS
     from fakeamqp.trace.recording import Recording
-
-if TYPE_CHECKING:
-    from fakeamqp.model.personality import PERSONALITIES as PERSONALITIES
-    from fakeamqp.model.personality.variants import ChoiceDifference as ChoiceDifference
-    from fakeamqp.model.versions import PersonalityName as PersonalityName
 else:
-    __getattr__, __dir__, __all__ = on_first_use(
-        __name__,
-        {
-            "fakeamqp.model.personality": ("PERSONALITIES",),
-            "fakeamqp.model.personality.variants": ("ChoiceDifference",),
-            "fakeamqp.model.versions": ("PersonalityName",),
-        },
-        ("BrokerArguments", "PersonalityChoices", "ProxyArguments"),
-    )
+    __getattr__, __dir__ = on_first_use(__name__, ("BrokerArguments", "PersonalityChoices", "ProxyArguments"))
 
 
 class BrokerArguments(TypedDict, total=False):

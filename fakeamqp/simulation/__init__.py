@@ -25,25 +25,4 @@ if TYPE_CHECKING:
     from fakeamqp.simulation.running import Runner as Runner, current as current, run as run
     from fakeamqp.simulation.schedule import Decision as Decision, Schedule as Schedule
 else:
-    __getattr__, __dir__, __all__ = on_first_use(
-        __name__,
-        {
-            "fakeamqp.simulation.errors": (
-                "Deadlock",
-                "NotSimulated",
-                "SimulationError",
-                "TimeLimit",
-                "UnknownHost",
-            ),
-            "fakeamqp.simulation.exploring": (
-                "Exploration",
-                "FailingSchedule",
-                "Failure",
-                "check",
-                "explore",
-            ),
-            "fakeamqp.simulation.loop": ("SimulatedLoop",),
-            "fakeamqp.simulation.running": ("Runner", "current", "run"),
-            "fakeamqp.simulation.schedule": ("Decision", "Schedule"),
-        },
-    )
+    __getattr__, __dir__ = on_first_use(__name__)

@@ -49,37 +49,4 @@ if TYPE_CHECKING:
     )
     from fakeamqp.spark.source import AmqpDataSource as AmqpDataSource
 else:
-    __getattr__, __dir__, __all__ = on_first_use(
-        __name__,
-        {
-            "fakeamqp.spark.errors": (
-                "AccessRefused",
-                "BrokerUnreachable",
-                "ChannelClosed",
-                "ColumnError",
-                "ConnectionLost",
-                "DataLoss",
-                "DeliveryLimit",
-                "LoginRefused",
-                "OptionError",
-                "PublishError",
-                "QueueNotFound",
-                "QueueRefused",
-                "SparkError",
-                "SpoolError",
-                "UnreadableAnswer",
-            ),
-            "fakeamqp.spark.poison.dead_letters": ("dead_letters",),
-            "fakeamqp.spark.poison.splitting": ("PoisonSplit", "poison_split"),
-            "fakeamqp.spark.session": (
-                "FastModeWarning",
-                "JavaMissing",
-                "SessionError",
-                "SessionRunning",
-                "SparkMissing",
-                "local_session",
-                "register",
-            ),
-            "fakeamqp.spark.source": ("AmqpDataSource",),
-        },
-    )
+    __getattr__, __dir__ = on_first_use(__name__)

@@ -36,28 +36,7 @@ if TYPE_CHECKING:
     from fakeamqp.trace.recording import Recording as Recording
     from fakeamqp.trace.timeline import Trace as Trace
 else:
-    __getattr__, __dir__, __all__ = on_first_use(
-        __name__,
-        {
-            "fakeamqp.trace.checks.checked": ("Checked",),
-            "fakeamqp.trace.checks.finding": (
-                "CheckFailed",
-                "Finding",
-                "Findings",
-                "TraceIncomplete",
-                "UnknownCheck",
-                "UnknownRule",
-            ),
-            "fakeamqp.trace.events": ("ConnectionEvent", "Event", "FrameEvent", "ModelEvent"),
-            "fakeamqp.trace.failure": ("FailedTest",),
-            "fakeamqp.trace.json_lines": ("RecordingError",),
-            "fakeamqp.trace.parquet": ("PyarrowMissing",),
-            "fakeamqp.trace.recorder": ("Recorder",),
-            "fakeamqp.trace.recording": ("Recording",),
-            "fakeamqp.trace.timeline": ("Trace",),
-        },
-        defined=("load",),
-    )
+    __getattr__, __dir__ = on_first_use(__name__, ("load",))
 
 
 def load(path: str | os.PathLike[str]) -> Trace:

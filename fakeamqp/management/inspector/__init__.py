@@ -30,10 +30,4 @@ if TYPE_CHECKING:
     from fakeamqp.management.inspector.app import PUBLIC as PUBLIC, routes as routes
     from fakeamqp.management.inspector.inspector import Inspector as Inspector
 else:
-    __getattr__, __dir__, __all__ = on_first_use(
-        __name__,
-        {
-            "fakeamqp.management.inspector.app": ("PUBLIC", "routes"),
-            "fakeamqp.management.inspector.inspector": ("Inspector",),
-        },
-    )
+    __getattr__, __dir__ = on_first_use(__name__)
