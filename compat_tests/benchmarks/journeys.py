@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence, Mapping
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -114,13 +114,13 @@ JOURNEYS: Mapping[str, Callable[[], Journey]] = {
 }
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--files", action="store_true", help="name the files as well")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     measured = {name: journey() for name, journey in JOURNEYS.items()}
     print("| Journey | Files | Functions | Moves |\n|---|---:|---:|---:|")
     for name, each in measured.items():

@@ -13,7 +13,7 @@ from statistics import median
 
 from compat_tests.benchmarks import expiry, tap, trace
 from compat_tests.benchmarks.cases import Case
-from compat_tests.benchmarks.cases_0_10 import CASES
+from compat_tests.benchmarks.cases_1_0 import CASES
 from compat_tests.benchmarks.ladder import climb
 from compat_tests.benchmarks.side_by_side.page import INTERNAL
 from compat_tests.tools import tables

@@ -10,7 +10,7 @@ import pytest
 
 from compat_tests.benchmarks import expiry, load, tap, trace
 from compat_tests.benchmarks.cases import Case
-from compat_tests.benchmarks.cases_0_10 import CASES
+from compat_tests.benchmarks.cases_1_0 import CASES
 from compat_tests.benchmarks.first_connection import first_connection_seconds
 from compat_tests.benchmarks.imports import import_seconds
 from compat_tests.benchmarks.journeys import main as show_journeys
@@ -165,7 +165,7 @@ def test_first_connection_seconds_has_a_figure_for_each_run() -> None:
 
 
 def test_journeys_are_a_table_of_files_functions_and_moves(capsys: pytest.CaptureFixture[str]) -> None:
-    show_journeys()
+    show_journeys([])
     _, _, *rows = capsys.readouterr().out.splitlines()
     assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == [
         "publish to deliver, no tap",

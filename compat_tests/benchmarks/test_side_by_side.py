@@ -50,6 +50,20 @@ def test_clients_in_own_processes_measure_each_round() -> None:
     assert {target: len(kinds["time"]) for target, kinds in loads.items()} == {SERVE: 2, "bare loop": 2}
 
 
+def test_client_of_1_0_is_measured_on_brokers_that_speak_it() -> None:
+    pytest.importorskip("proton")
+    cases = [case for case in CASES if case.name.startswith("proton")]
+    assert [target for target in TARGETS if cases[0].on(target)] == [
+        IN_THREAD,
+        SERVE,
+        "RabbitMQ 4.0",
+        "RabbitMQ 4.3",
+    ]
+    for case in cases:
+        [kinds] = command.clients(case, {IN_THREAD: None}, 1, 0.1).values()
+        assert len(kinds["time"]) == 1
+
+
 def test_failed_client_process_raises_runtime_error(capfd: pytest.CaptureFixture[str]) -> None:
     [case] = [case for case in CASES if case.name == "pika: declare"]
     with pytest.raises(RuntimeError, match="'pika: declare' on 'serve' ended"):

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from compat_tests.benchmarks.side_by_side import aio_pika_steps, pika_steps
-from compat_tests.benchmarks.side_by_side.targets import IN_LOOP, IN_THREAD
+from compat_tests.benchmarks.side_by_side import aio_pika_steps, pika_steps, proton_steps
+from compat_tests.benchmarks.side_by_side.targets import IN_LOOP, IN_THREAD, WITHOUT_1_0
 
 __all__ = ["CASES", "Case", "Steps"]
 
@@ -34,9 +34,12 @@ class Case:
 
     def on(self, target: str) -> bool:
         """Whether it is measured there: blocking clients would block the event loop of a broker."""
+        client = self.name.partition(":")[0]
         if self.only is not None:
             return target == self.only
-        return target != IN_LOOP or not self.name.startswith("pika")
+        if client == "proton" and target in WITHOUT_1_0:
+            return False
+        return target != IN_LOOP or client not in ("pika", "proton")
 
 
 CASES = (
@@ -67,5 +70,7 @@ CASES = (
     Case("aio-pika: get", aio_pika_steps.got, 500, timed=True),
     Case("aio-pika: connect to close", aio_pika_steps.conversations, 40, timed=True),
     Case("aio-pika: broker start to stop", aio_pika_steps.broker_per_test, 40, timed=True, only=IN_LOOP),
+    Case("proton: confirmed publish", proton_steps.confirmed, 2000),
+    Case("proton: consume, accept each", proton_steps.consumed, 2000),
     Case("simulation: test with 20 messages", aio_pika_steps.simulated, 10, timed=True, only=IN_LOOP),
 )

@@ -9,7 +9,7 @@ from compat_tests.benchmarks import load
 from compat_tests.differential import rabbitmq_node
 from compat_tests.differential.installations import SUITES
 
-__all__ = ["IN_LOOP", "IN_THREAD", "RABBITMQ", "SERVE", "TARGETS", "obstacle", "running"]
+__all__ = ["IN_LOOP", "IN_THREAD", "RABBITMQ", "SERVE", "TARGETS", "WITHOUT_1_0", "obstacle", "running"]
 
 IN_THREAD = "in process"
 """A `Broker` in a thread of the client's process."""
@@ -18,6 +18,8 @@ IN_LOOP = "event loop"
 SERVE = "serve"
 """`fakeamqp serve` in a process of its own."""
 RABBITMQ = {f"RabbitMQ {series}": series for series in SUITES}
+WITHOUT_1_0 = ("RabbitMQ 3.10",)
+"""They refuse the header of AMQP 1.0."""
 TARGETS = (IN_THREAD, IN_LOOP, SERVE, *RABBITMQ)
 
 
