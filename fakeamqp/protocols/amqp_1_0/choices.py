@@ -26,6 +26,10 @@ class Amqp10Choices(Choices):
     largest_message: int = choice(16_777_216)
     """1-0/attach/max-message-size."""
 
+    tells_malformed_frames: bool = choice(False, {SINCE_4_3: True})
+    """1-0/errors/connection-scope: close names what is wrong with a frame's header; otherwise the transport
+    ends at once (RabbitMQ: measured on 4.0.5 and 4.3.6)."""
+
     # --- sessions ------------------------------------------------------------------------------------
     incoming_window: int = choice(400)
     """1-0/begin/incoming-window: so many transfers, granted again when half of them are left."""

@@ -17,3 +17,7 @@ class DecodeError(WireError):
     """Bytes that are no value of the type system, or not the one that is expected (amqp:decode-error)."""
 
     condition: ClassVar[str] = "decode-error"
+
+
+class FieldError(DecodeError):
+    """A value that is no composite of the expected kind, or has a field that is missing or of another type."""
