@@ -287,7 +287,7 @@ class Amqp10Connection(ServerConnection):
             self._receive_in_session(channel, body, payload[behind:])
 
     def _fails_session(self, channel: int, text: str) -> bool:
-        """End the session that a frame is for, at which RabbitMQ's session crashes; False if there is none."""
+        """End the session that a frame is for, at which RabbitMQ's crashes; False if there is none."""
         session = self.sessions.get(channel)
         if session is not None:
             session.fail(EndFault(INTERNAL_ERROR, text))

@@ -20,4 +20,4 @@ class DecodeError(WireError):
 
 
 class FieldError(DecodeError):
-    """A value that is no composite of the expected kind, or has a field that is missing or of another type."""
+    """No composite of the expected kind, or one with a field that is missing or of another type."""
