@@ -5,13 +5,13 @@ Debian's package `amqp-specs` has the XML. Nothing of the broker is imported. A 
 | Row has | It is |
 |---|---|
 | type | a value in one encoding of its type; `array` has the octets of an array of two such values |
-| composite | a performative, a SASL frame body, a section, an outcome, a terminus: fields and octets of cases |
+| composite | a performative, SASL frame, section, outcome, or terminus: fields, and octets of cases |
 | section | a section that is no composite |
 | frame | a frame of a type on a channel |
 
 A value is its type and what JSON has for it: hexadecimal octets for a binary, pairs for a map. The cases of a
-composite are all fields, only one, all but one, none, and all with the symbol for a descriptor or in the widest
-encodings.
+composite are all fields, only one, all but one, none, and all with the symbol for a descriptor or in the
+widest encodings.
 """
 
 from __future__ import annotations

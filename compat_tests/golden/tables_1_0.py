@@ -1,8 +1,8 @@
 """The golden table of 1.0, how the codec is compared with it, and mutants that the comparison has to find.
 
-A mutant is one change in memory. Of a composite: two fields change places, a field gets another type, is gone,
-is mandatory or multiple where it was not or the other way round, or the descriptor is another one. Of the
-types: two encodings change places in reading, or two classes in writing.
+A mutant is one change in memory. Of a composite: two fields change places, a field gets another type, is
+gone, is mandatory or multiple where it was not or the other way round, or the descriptor is another one. Of
+the types: two encodings change places in reading, or two classes in writing.
 """
 
 from __future__ import annotations
