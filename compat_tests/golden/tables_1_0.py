@@ -102,6 +102,10 @@ def _read(octets: bytes, offset: int = 0) -> Any:
     return value
 
 
+_NOT_READ_IN_ARRAYS = ("decimal32", "decimal64", "decimal128")
+"""As RabbitMQ (measured on 4.0.5 and 4.3.6)."""
+
+
 def _check_type(row: Row) -> None:
     octets, expected = bytes.fromhex(row["octets"]), _CLASSES[row["type"]](row["value"])
     found = _read(octets)
@@ -110,10 +114,12 @@ def _check_type(row: Row) -> None:
         assert encode_value(expected) == octets
     if "array" in row:
         array = bytes.fromhex(row["array"])
+        assert encode_value(Array([expected, expected])) == array
+        if row["type"] in _NOT_READ_IN_ARRAYS:
+            return
         found = _read(array)
         assert exactly(found, Array([expected, expected])), found
         assert found.of is type(expected)
-        assert encode_value(Array([expected, expected])) == array
 
 
 def _check_composite(row: Row) -> None:

@@ -220,6 +220,7 @@ class ReceivingLink:
                 octets,
                 durable=session.choices.durable_by_default,
                 names_queues=session.choices.replies_name_queues,
+                strict=session.choices.checks_sections,
             )
             fields = properties.fields if self.destination is None or b"\x53\x73" in octets[:64] else None
         except MissingBody as problem:
