@@ -26,6 +26,10 @@ class Amqp10Choices(Choices):
     largest_message: int = choice(16_777_216)
     """1-0/attach/max-message-size."""
 
+    tells_malformed_frames: bool = choice(False, {SINCE_4_3: True})
+    """1-0/errors/connection-scope: close names what is wrong with a frame's header; otherwise the transport
+    ends at once (RabbitMQ: measured on 4.0.5 and 4.3.6)."""
+
     # --- sessions ------------------------------------------------------------------------------------
     incoming_window: int = choice(400)
     """1-0/begin/incoming-window: so many transfers, granted again when half of them are left."""
@@ -66,6 +70,8 @@ class Amqp10Choices(Choices):
     """1-0/rejected/error: a rejected outcome has an error that names the queue and its reason."""
     unreadable_messages_end_sessions: bool = choice(False, {_UNTIL_4_1: True})
     """1-0/transfer/decode-error: with internal-error, as after a crash; otherwise the link is detached."""
+    checks_sections: bool = choice(False, {SINCE_4_3: True})
+    """Sections in a wrong order, or with a value of another type, are refused (RabbitMQ: measured)."""
     broker_annotations_first: bool = choice(False, {SINCE_4_3: True})
     """The broker's annotations come before the publisher's (RabbitMQ: measured on 4.0.5 and 4.3.6)."""
     replies_name_queues: bool = choice(True, {_UNTIL_4_1: False})

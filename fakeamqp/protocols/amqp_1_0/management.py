@@ -286,7 +286,7 @@ def _shape(parts: list[str]) -> tuple[str, ...]:
 
 
 def _decoded(text: str) -> str:
-    return unquote_to_bytes(text).decode("utf-8", "surrogateescape")
+    return unquote_to_bytes(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
 
 def _plain(value: Any) -> Any:

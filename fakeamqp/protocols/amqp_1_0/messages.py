@@ -255,7 +255,9 @@ class SectionProperties:
     @property
     def app_id(self) -> str | None:
         value: str | None = self.fields.group_id
-        return None if value is None or len(value.encode()) > _LONGEST_SHORT else value
+        return (
+            None if value is None or len(value.encode("utf-8", "surrogateescape")) > _LONGEST_SHORT else value
+        )
 
     @property
     def headers(self) -> dict[str, Any] | None:
@@ -263,7 +265,7 @@ class SectionProperties:
         if self._headers is None:
             found: dict[str, Any] = {}
             for name, value in self.application_properties.items():
-                if isinstance(name, str) and len(name.encode()) <= _LONGEST_SHORT:
+                if isinstance(name, str) and len(name.encode("utf-8", "surrogateescape")) <= _LONGEST_SHORT:
                     kept, value = header_of(value)
                     if kept:
                         found[str(name)] = value
@@ -447,22 +449,30 @@ def head_of(fields: Properties, application: Mapping[Any, Any]) -> bytes:
 # --- from and to bytes -------------------------------------------------------------------------------------
 
 
-def read_message(data: bytes, *, durable: bool, names_queues: bool) -> tuple[SectionProperties, bytes]:
+def read_message(
+    data: bytes, *, durable: bool, names_queues: bool, strict: bool = False
+) -> tuple[SectionProperties, bytes]:
     """The properties and the body of a message that has come.
 
-    `durable` is what a header without this field means.
+    `durable` is what a header without this field means; `strict` refuses sections in a wrong order.
 
     Raises:
         UnreadableMessage: its sections cannot be read.
     """
     header: Header | None = None
     annotations: dict[Any, Any] = {}
-    offset, end = 0, len(data)
+    offset, end, last = 0, len(data), 0
     bare = body = footer = -1
     pieces: list[tuple[int, int, int]] = []
     try:
         while offset < end:
             code, start = _section(data, offset)
+            repeats = code == last and code in (0x75, 0x76)
+            follows = code > last and not (0x75 <= code <= 0x77 and last >= 0x75)
+            if strict and (not (repeats or follows) or (code == 0x78 and last < 0x75)):
+                name = SECTIONS[code][0].replace("-", "_")
+                raise UnreadableMessage(f"{{unexpected_message_section,{name},{{position,{offset}}}}}")
+            last = code
             if code == Header.CODE:
                 value, behind = read_value(data, start)
                 header = Header.of_list(value) if isinstance(value, list) else None

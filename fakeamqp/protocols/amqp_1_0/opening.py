@@ -75,6 +75,10 @@ def receive_sasl(connection: Amqp10Connection, body: c.Composite) -> None:
 def _step(connection: Amqp10Connection, response: bytes) -> None:
     try:
         answer = connection.login.step(response)
+    except MalformedResponse as problem:
+        # RabbitMQ ends the transport without an outcome (measured on 4.0.5 and 4.3.6).
+        connection.refuse(str(problem), problem.why)
+        return
     except AuthenticationFailed as problem:
         connection.send_sasl(c.SaslOutcome(code=_AUTH))
         connection.refuse(f"login with {connection.login.mechanism} failed: {problem}", problem.why)

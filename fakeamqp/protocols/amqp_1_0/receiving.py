@@ -110,6 +110,8 @@ class ReceivingLink:
             raise EndFault(INTERNAL_ERROR, "the link has no target")
         if target.dynamic:
             raise LinkFault(NOT_IMPLEMENTED, f"Dynamic target not supported: {target.capabilities or ''}")
+        if body.initial_delivery_count is None:
+            raise EndFault(INTERNAL_ERROR, "a sender has no initial-delivery-count")
         destination = None
         if target.address is not None:
             destination = _target(session, target.address)
@@ -131,11 +133,9 @@ class ReceivingLink:
         link._grant()
 
     def flow(self, body: c.Flow) -> None:
-        """The sender tells its state; with echo it is answered."""
+        """The sender tells its state. RabbitMQ does not answer it, not even with echo (measured)."""
         if body.delivery_count is not None:
             self.delivery_count = body.delivery_count
-        if body.echo:
-            self._grant()
 
     def _grant(self) -> None:
         self.credit = self.session.choices.link_credit
@@ -152,16 +152,21 @@ class ReceivingLink:
     def transfer(self, body: c.Transfer, payload: bytes) -> None:
         parts = self._parts
         if parts is None:
-            if body.delivery_id is None or body.delivery_tag is None:
-                raise EndFault(INTERNAL_ERROR, "the first transfer of a delivery has no id or no tag")
+            if body.delivery_id is None:
+                raise EndFault(INTERNAL_ERROR, "the first transfer of a delivery has no id")
             settled = self._settled(body)
             if body.rcv_settle_mode == _SECOND and not settled:
                 raise LinkFault(NOT_IMPLEMENTED, "rcv-settle-mode second not supported")
-            parts = _Parts(body.delivery_id, body.delivery_tag, settled)
+            parts = _Parts(body.delivery_id, body.delivery_tag or b"", settled)
         elif body.delivery_id is not None and body.delivery_id != parts.delivery_id:
             raise self._illegal(
                 f"delivery-id of continuation transfer ({{uint,{body.delivery_id}}}) differs from "
                 f"delivery-id on first transfer ({parts.delivery_id})"
+            )
+        elif body.settled is not None and body.settled is not parts.settled:
+            raise self._illegal(
+                f"field 'settled' of continuation transfer ({str(body.settled).lower()}) differs from "
+                f"(interpreted) field 'settled' on first transfer ({str(parts.settled).lower()})"
             )
         largest = self.session.choices.largest_message
         size = len(parts.octets) + len(payload)
@@ -215,6 +220,7 @@ class ReceivingLink:
                 octets,
                 durable=session.choices.durable_by_default,
                 names_queues=session.choices.replies_name_queues,
+                strict=session.choices.checks_sections,
             )
             fields = properties.fields if self.destination is None or b"\x53\x73" in octets[:64] else None
         except MissingBody as problem:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 _MASK: Final = 0xFFFFFFFF
 _OUTCOMES: Final = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
 _ACTIVE: Final = "rabbitmq:active"
+_MOST_CREDIT: Final = 0x7FFFFFFF
 _SETTLED: Final = 1
 _UNSETTLED: Final = 0
 _TRANSFER: Final = b"\0\x53\x14"
@@ -187,8 +188,9 @@ class SendingLink:
 
     def flow(self, body: c.Flow) -> None:
         """Take the credit of the client; answer if it asks for that, or when the link is drained."""
-        if body.link_credit is None:
-            return
+        if body.link_credit is None or body.link_credit > _MOST_CREDIT:
+            # RabbitMQ's session crashes (measured on 4.0.5 and 4.3.6).
+            raise EndFault(INTERNAL_ERROR, f"a flow with link-credit {body.link_credit}")
         seen = (
             self.session.choices.first_delivery_count if body.delivery_count is None else body.delivery_count
         )

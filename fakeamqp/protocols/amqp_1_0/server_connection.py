@@ -16,7 +16,7 @@ from fakeamqp.model.errors import ModelError
 from fakeamqp.protocols.amqp_1_0 import opening
 from fakeamqp.protocols.amqp_1_0.choices import Amqp10Choices
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
-from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError, FramingError
+from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError, FieldError, FramingError
 from fakeamqp.protocols.amqp_1_0.codec.frames import (
     AMQP,
     BEGINS_HEADER,
@@ -37,12 +37,18 @@ from fakeamqp.protocols.amqp_1_0.replies import (
     INTERNAL_ERROR,
     LIMIT_EXCEEDED,
     CloseFault,
+    EndFault,
     Fault,
     condition_of,
     error,
 )
 from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
-from fakeamqp.protocols.amqp_1_0.states import BEFORE_OPEN, CONNECTION_TRANSITIONS, ENDED
+from fakeamqp.protocols.amqp_1_0.states import (
+    BEFORE_OPEN,
+    CONNECTION_TRANSITIONS,
+    ENDED,
+    LOGGING_IN,
+)
 from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.protocols.base.connection_states import ConnectionState
 from fakeamqp.protocols.base.server_connection import ServerConnection
@@ -63,6 +69,8 @@ _CLOSE_TIMEOUT: Final = 30.0
 _LARGEST_BEFORE_OPEN: Final = 8192
 _CLOSE: Final = b"\0\x53\x18"
 """How the body of close begins."""
+_OF_CONNECTIONS: Final = ("open", "begin", "close")
+"""Frames that the connection takes where there is no session."""
 _unpack_header = FRAME_HEADER.unpack_from
 
 
@@ -210,8 +218,12 @@ class Amqp10Connection(ServerConnection):
             self._needed = needed
 
     def _check_frame(self, size: int, offset: int) -> None:
-        if size < HEADER_SIZE or offset < DATA_OFFSET or offset * 4 > size:
-            raise FramingError(f"a frame of {size} bytes has its body at word {offset}")
+        if size < HEADER_SIZE:
+            raise FramingError(f"frame size ({size} bytes) < minimum frame size ({HEADER_SIZE} bytes)")
+        if offset < DATA_OFFSET:
+            raise FramingError(f"data offset ({offset}) < minimum data offset ({DATA_OFFSET})")
+        if offset * 4 > size:
+            raise FramingError(f"data offset ({offset * 4} bytes) > frame size ({size} bytes)")
         limit = self.max_frame_size
         if self.state in BEFORE_OPEN:
             limit = min(limit, _LARGEST_BEFORE_OPEN)
@@ -239,17 +251,33 @@ class Amqp10Connection(ServerConnection):
         if not payload:
             self.note_idle(HEADER_SIZE)
             return
-        if kind == SASL:
+        logs_in = self.state in LOGGING_IN
+        expected, mode = (SASL, "sasl") if logs_in else (AMQP, "amqp")
+        if kind != expected:
+            raise FramingError(f"unexpected frame type {kind} in {mode} mode (expected {expected})")
+        if logs_in:
             body, _ = c.read_body(payload)
             opening.receive_sasl(self, body)
             return
-        if kind != AMQP:
-            raise FramingError(f"there is no type {kind} of frames")
         if self.state is ConnectionState.CLOSING:
             if c.name_of(payload) == "close":
                 self.close_confirmed()
             return
-        body, behind = c.read_body(payload)
+        try:
+            body, behind = c.read_body(payload)
+            if body.CODE > c.Close.CODE:
+                raise FieldError(f"{body.NAME} came after the login")
+        except FieldError as problem:
+            if not self._fails_session(channel, str(problem)) and c.name_of(payload) in _OF_CONNECTIONS:
+                raise
+            return
+        if behind < len(payload) and not isinstance(body, c.Transfer):
+            text = f"{len(payload) - behind} bytes follow {body.NAME}"
+            if not self._fails_session(channel, text) and self.state in BEFORE_OPEN:
+                raise FramingError(text)
+            return
+        if channel and isinstance(body, c.Open):
+            raise FramingError(f"open came on channel {channel}")
         self.enter(body.NAME)
         if isinstance(body, c.Open):
             opening.open_connection(self, body)
@@ -257,6 +285,13 @@ class Amqp10Connection(ServerConnection):
             self.closed_by_client()
         else:
             self._receive_in_session(channel, body, payload[behind:])
+
+    def _fails_session(self, channel: int, text: str) -> bool:
+        """End the session that a frame is for, at which RabbitMQ's crashes; False if there is none."""
+        session = self.sessions.get(channel)
+        if session is not None:
+            session.fail(EndFault(INTERNAL_ERROR, text))
+        return session is not None
 
     def _receive_in_session(self, channel: int, body: c.Composite, payload: bytes) -> None:
         """Hand a frame to its session. What has none is ignored, as RabbitMQ does (measured)."""
@@ -288,6 +323,8 @@ class Amqp10Connection(ServerConnection):
             self.close(condition_of(problem), problem.text)
         elif isinstance(problem, DecodeError):
             self.close(INTERNAL_ERROR, f"Reader error: {problem}")
+        elif not self.choices.tells_malformed_frames:
+            self.abort(str(problem))
         else:
             self.close(FRAMING_ERROR, str(problem))
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fakeamqp.model.deliveries.delivery import Ledger, accept_all, reject_all, release_all
+from fakeamqp.model.erlang import Atom, pretty
 from fakeamqp.model.errors import AccessRefused, ModelError
 from fakeamqp.model.tap import report_settled
 from fakeamqp.model.virtual_host.firehose import PublishSource
@@ -43,6 +44,7 @@ from fakeamqp.protocols.amqp_1_0.replies import (
     shown_text,
 )
 from fakeamqp.protocols.amqp_1_0.sending import SendingLink
+from fakeamqp.protocols.amqp_1_0.values import term
 
 if TYPE_CHECKING:
     from fakeamqp.model.access import AccessControl, Action, User
@@ -419,21 +421,23 @@ class Amqp10Session:
     # --- settlement -------------------------------------------------------------------------------------
 
     def _disposition(self, body: c.Disposition, payload: bytes) -> None:
-        """Settle deliveries of any link of the session. One of a publisher has no effect."""
+        """Settle deliveries of any link of the session. At one of a sender RabbitMQ crashes (measured)."""
         if body.role is SENDER:
-            return
+            raise EndFault(INTERNAL_ERROR, "a disposition of a sender")
         last = body.first if body.last is None else body.last
         state = c.read_composite(body.state)
         settle = _OUTCOMES.get(type(state))
         if not self.ledger.outstanding:
             return
         if settle is None:
-            raise EndFault(INVALID_FIELD, f"Unrecognised state: {_shown_state(state)} in DISPOSITION")
+            before = "Unrecognised state: "
+            raise EndFault(INVALID_FIELD, f"{before}{_shown_state(state, before)} in DISPOSITION")
         if difference(last, body.first) < 0:
             raise EndFault(INTERNAL_ERROR, f"a disposition from {body.first} to {last}")
         settle(self, self._take(body.first, last), state)
         if not body.settled and self.open:
-            self.send(c.Disposition(role=SENDER, first=body.first, last=body.last, settled=True, state=state))
+            answer = {**vars(body), "role": SENDER, "settled": True, "state": state}
+            self.send(c.Disposition(**answer))
 
     def _take(self, first: int, last: int) -> list[Delivery]:
         """Take the deliveries of a range out of those that are unsettled; unknown ids are ignored."""
@@ -552,16 +556,13 @@ class Amqp10Session:
             report_settled(tap, event, deliveries, self.connection, self.channel)
 
 
-def _shown_state(state: Any) -> str:
-    if state is None:
-        return "undefined"
+def _shown_state(state: Any, before: str = "") -> str:
+    """The Erlang term of a state, behind a text."""
+    state = c.composite_or_value(state)
     if isinstance(state, c.Composite):
-        values = ",".join(
-            "undefined" if value is None else f"{{{field.type},{value}}}"
-            for field, value in zip(state.FIELDS, vars(state).values(), strict=True)
-        )
-        return f"{{'v1_0.{state.NAME}',{values}}}"
-    return repr(state)
+        members = (f"'v1_0.{state.NAME.replace('-', '_')}'", *map(_shown_state, vars(state).values()))
+        return pretty(tuple(map(Atom, members)), before)
+    return "undefined" if state is None else term(state)
 
 
 # --- outcomes -----------------------------------------------------------------------------------------------

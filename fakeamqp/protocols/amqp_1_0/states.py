@@ -62,5 +62,6 @@ CONNECTION_TRANSITIONS: ConnectionTransitions = {
 }
 """State -> event -> next state."""
 
+LOGGING_IN = frozenset((_C.STARTING, _C.SECURING))
 BEFORE_OPEN = frozenset((_C.STARTING, _C.SECURING, _C.TUNING, _C.TUNED))
 ENDED = frozenset((_C.CLOSING, _C.CLOSED, _C.REFUSED))

@@ -174,6 +174,8 @@ def term(value: Any) -> str:
     name = _NAMES.get(type(value), type(value).__name__.lower())
     if isinstance(value, str):
         return f'{{{name},<<"{value}">>}}'
+    if isinstance(value, bytes):
+        return f'{{{name},<<"{value.decode("latin-1")}">>}}'
     if isinstance(value, list):
         return f"{{{name},[{','.join(map(term, value))}]}}"
     if isinstance(value, dict):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
+from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError, FieldError
 from fakeamqp.protocols.amqp_1_0.codec.types import (
     Array,
     Described,
@@ -66,20 +66,23 @@ class Field:
                 self.default = _default(self.type, word[1:])
 
     def read(self, value: Any, owner: str) -> Any:
-        """Check a value that has come; DecodeError if it is of another type."""
+        """Check a value that has come; FieldError if it is of another type.
+
+        An error that is none stays the value that it is (RabbitMQ: measured on 4.0.5 and 4.3.6).
+        """
         if value is None:
             if self.mandatory:
-                raise DecodeError(f"{owner} lacks {self.name}")
+                raise FieldError(f"{owner} lacks {self.name}")
             return None
         if self.multiple:
             values = value if isinstance(value, Array) else [value]
             if self.of is not None and any(type(each) is not self.of for each in values):
-                raise DecodeError(f"{owner}: {self.name} is not of type {self.type}")
+                raise FieldError(f"{owner}: {self.name} is not of type {self.type}")
             return tuple(values)
         if self.of is not None and value.__class__ is not self.of:
-            raise DecodeError(f"{owner}: {self.name} is not of type {self.type}")
+            raise FieldError(f"{owner}: {self.name} is not of type {self.type}")
         if self.of is None and self.type == "error":
-            return composite_of(value, Error)
+            return composite_or_value(value)
         return value
 
     def write(self, value: Any) -> bytes:
@@ -143,7 +146,7 @@ class Composite:
 
     @classmethod
     def of_list(cls, items: list[Any]) -> Self:
-        """From the list of its values; DecodeError for a value of another type, and for too many."""
+        """From the list of its values; FieldError for a value of another type, DecodeError for too many."""
         fields = cls.FIELDS
         if len(items) > len(fields):
             raise DecodeError(f"{cls.NAME} has {len(items)} fields, not {len(fields)} at most")
@@ -449,11 +452,11 @@ def class_of(descriptor: Any) -> type[Composite] | None:
 
 
 def composite_of(value: Any, *kinds: type[Composite]) -> Any:
-    """The composite that a described value is, one of `kinds` if any are given; DecodeError otherwise."""
+    """The composite that a described value is, one of `kinds` if any are given; FieldError otherwise."""
     kind = class_of(value.descriptor) if isinstance(value, Described) else None
     if kind is None or not isinstance(value.value, list) or (kinds and kind not in kinds):
         expected = " or ".join(each.NAME for each in kinds) or "a composite"
-        raise DecodeError(f"{value!r:.60} is not {expected}")
+        raise FieldError(f"{value!r:.60} is not {expected}")
     return kind.of_list(value.value)
 
 
@@ -477,19 +480,22 @@ def read_body(body: bytes) -> tuple[Composite, int]:
     """The performative or SASL frame body at the beginning, and the offset of the payload behind it.
 
     Raises:
-        DecodeError: there is none, or one with a field of a wrong type.
+        FieldError: a value that is none, or one with a field of a wrong type.
+        DecodeError: no value, or one with an unknown descriptor.
     """
     if body[:2] == b"\0\x53" and len(body) > 3:
         kind = _BODIES.get(body[2])
         if kind is not None:
             items, end = read_value(body, 3)
             if not isinstance(items, list) or isinstance(items, Array):
-                raise DecodeError(f"{kind.NAME} is not a list")
+                raise FieldError(f"{kind.NAME} is not a list")
             return kind.of_list(items), end
     value, end = read_value(body)
     kind = class_of(value.descriptor) if isinstance(value, Described) else None
+    if kind is None and isinstance(value, Described) and value.descriptor not in SECTIONS:
+        raise DecodeError(f"{value!r:.60} has an unknown descriptor")
     if kind is None or kind.CODE not in _BODIES or not isinstance(value.value, list):
-        raise DecodeError(f"{value!r:.60} is no performative")
+        raise FieldError(f"{value!r:.60} is no performative")
     return kind.of_list(value.value), end
 
 

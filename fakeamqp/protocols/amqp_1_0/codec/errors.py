@@ -17,3 +17,7 @@ class DecodeError(WireError):
     """Bytes that are no value of the type system, or not the one that is expected (amqp:decode-error)."""
 
     condition: ClassVar[str] = "decode-error"
+
+
+class FieldError(DecodeError):
+    """No composite of the expected kind, or one with a field that is missing or of another type."""
