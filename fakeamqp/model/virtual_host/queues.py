@@ -96,19 +96,21 @@ class QueueRegister(dict[str, Queue]):
         *,
         special: type[Queue] | None = None,
         permits_all: bool = False,
+        untyped: bool = False,
     ) -> Queue:
         """Create the queue; no queue of this name exists, and reserved names are permitted. See `declare`.
 
         `special` is the class to use for a classic queue. `permits_all` skips the checks for what the
-        personality denies or has removed in 0-9-1.
+        personality denies or has removed in 0-9-1. With `untyped` the default type of the virtual host does
+        not count: the queue is classic, and its arguments do not say so.
         """
         virtual_host = self._virtual_host
         personality = virtual_host.state.personality
-        declaration = self._with_type(declaration)
+        declaration = (declaration or QueueDeclaration()) if untyped else self._with_type(declaration)
         arguments = declaration.arguments
         where = (name, virtual_host.name)
         check_dead_letter_exchange(*where, arguments, personality)
-        default = virtual_host.metadata.default_queue_type or "classic"
+        default = "classic" if untyped else virtual_host.metadata.default_queue_type or "classic"
         type_name = queue_type(*where, arguments, personality, default)
         options = queue_options(type_name, *where, arguments, personality)
         denies = declaration.owner is not None and not permits_all

@@ -280,11 +280,17 @@ class VirtualHost:
 
     # --- direct reply-to ----------------------------------------------------------------------------
 
-    def open_reply_address(self, subscription: Subscription, ledger: Ledger) -> ReplyAddress:
-        """Create the reply address of a consumer of the pseudo-queue; `ledger` is its channel's."""
+    def new_reply_address(self) -> str:
+        """A name for `open_reply_address`."""
         token = self.state.names.token
+        return f"{PSEUDO_QUEUE}.{token()}.{token()}"
+
+    def open_reply_address(
+        self, subscription: Subscription, ledger: Ledger | None = None, *, name: str | None = None
+    ) -> ReplyAddress:
+        """Create the reply address of a consumer; `ledger` is its channel's, if that numbers deliveries."""
         untouched = None if self.state.personality.replies_count_tags else ledger
-        address = ReplyAddress(f"{PSEUDO_QUEUE}.{token()}.{token()}", subscription, untouched)
+        address = ReplyAddress(name or self.new_reply_address(), subscription, untouched)
         self.reply_addresses[address.name] = address
         self.routing.invalidate()
         return address

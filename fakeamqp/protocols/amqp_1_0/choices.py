@@ -49,6 +49,13 @@ class Amqp10Choices(Choices):
     """1-0/attach/source: the attach of a receiver without source is refused; otherwise RabbitMQ crashes."""
     link_credit: int = choice(170)
     """1-0/flow/link-credit: what publishers get; granted again when half of it is left."""
+    makes_dynamic_nodes: bool = choice(True, {ONLY_4_0: False})
+    """1-0/attach/dynamic: a dynamic source or target gets a queue (RabbitMQ: measured on 4.0.5 and 4.3.6)."""
+    replies_directly: bool = choice(True, {_UNTIL_4_1: False})
+    """1-0/attach/volatile: direct reply-to, also with clients of 0-9-1 (RabbitMQ: measured on 4.0.5 and
+    4.3.6). A dynamic source then keeps no field of the attach."""
+    echoes_source_capabilities: bool = choice(True, {SINCE_4_3: False})
+    """The answer to an attach has the capabilities of the source (RabbitMQ: measured on 4.0.5 and 4.3.6)."""
     names_distribution_mode: bool = choice(False, {SINCE_4_3: True})
     """The answer to an attach says whether messages are moved or copied."""
     tells_activity: bool = choice(False, {SINCE_4_3: True})

@@ -17,6 +17,7 @@ from fakeamqp.model.errors import AccessRefused, ModelError, NotFound
 from fakeamqp.model.exchanges.hashing import phash2
 from fakeamqp.model.names import NODE
 from fakeamqp.model.queues import QueueDeclaration
+from fakeamqp.model.queues.classic import ClassicQueue
 from fakeamqp.protocols.amqp_1_0.addresses import MANAGEMENT, quoted
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
@@ -348,7 +349,7 @@ def _queue_view(queue: Queue) -> dict[str, Any]:
         "auto_delete": queue.auto_delete,
         "exclusive": queue.exclusive_owner is not None,
         "type": queue.type_name,
-        "arguments": _typed({"x-queue-type": queue.type_name, **queue.arguments}),
+        "arguments": _typed(queue.arguments),
         "leader": NODE,
         "replicas": Array([NODE], str),
     }
@@ -388,9 +389,18 @@ def _put_queue(session: Amqp10Session, parts: list[str], query: str, body: Any) 
     return ("200" if there else "201"), _queue_view(queue)
 
 
+def _is_reply_address(session: Amqp10Session, name: str) -> bool:
+    """Whether this is the address of direct replies to a client that still receives them."""
+    return session.choices.replies_directly and name in session.virtual_host.reply_addresses
+
+
 def _get_queue(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
     session.authorise("read", "queue", parts[1])
     queue = session.virtual_host.queues.get(parts[1])
+    if _is_reply_address(session, parts[1]):
+        view = _queue_view(ClassicQueue(session.virtual_host, parts[1], QueueDeclaration(auto_delete=True)))
+        view |= {"type": "rabbit_volatile_queue", "consumer_count": UInt(1), "replicas": Array((), str)}
+        return "200", view
     if queue is None:
         raise _Refused("404", f"queue '{parts[1]}' in vhost '{session.virtual_host.name}' not found")
     queue = session.virtual_host.queues.require(parts[1], session.connection)
@@ -406,6 +416,8 @@ def _delete_queue(session: Amqp10Session, parts: list[str], query: str, body: An
 
 def _purge(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
     session.authorise("read", "queue", parts[1])
+    if _is_reply_address(session, parts[1]):
+        return "200", {"message_count": ULong(0)}
     try:
         queue = session.virtual_host.queues.require(parts[1], session.connection)
     except NotFound as problem:

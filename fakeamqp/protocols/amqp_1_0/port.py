@@ -140,7 +140,7 @@ class Amqp10FaultPort(ConnectionFaultPort):
         session = self._connection.sessions.get(number)
         link = None if session is None else session.receiving.get(handle)
         place = link.destination if isinstance(link, ReceivingLink) else None
-        return None if place is None else (place.exchange, place.routing_key)
+        return None if place is None else (place.exchange, place.key_for(None))
 
     def destinations(self, number: int, method: Any, properties: Any) -> tuple[str, ...]:
         session = self._connection.sessions.get(number)

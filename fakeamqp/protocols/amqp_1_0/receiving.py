@@ -9,10 +9,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from fakeamqp.model.errors import AccessRefused, ModelError, NotFound
 from fakeamqp.model.memory import Charge
 from fakeamqp.model.messages.message import Message
-from fakeamqp.model.routing import Copies
+from fakeamqp.model.routing import UNROUTABLE, Copies, is_reply_address
 from fakeamqp.protocols.amqp_1_0.addresses import BadAddress, Destination, VersionOne, destination_of
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UByte, UInt, ULong
@@ -37,15 +36,16 @@ from fakeamqp.protocols.amqp_1_0.replies import (
     Detached,
     EndFault,
     LinkFault,
-    condition_of,
     error,
 )
-from fakeamqp.protocols.amqp_1_0.sending import version_one
+from fakeamqp.protocols.amqp_1_0.termini import check_publishable, target_of
 from fakeamqp.protocols.amqp_1_0.values import term
 
 if TYPE_CHECKING:
+    from fakeamqp.model.queues import Queue
     from fakeamqp.model.routing import Outcome
     from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
+    from fakeamqp.protocols.amqp_1_0.termini import Resolved
 
 _MASK: Final = 0xFFFFFFFF
 _UNSETTLED, _SETTLED = 0, 1
@@ -71,14 +71,14 @@ class _Parts:
 class ReceivingLink:
     """One link from a client; without a `destination` each message names its own."""
 
-    def __init__(
-        self, session: Amqp10Session, body: c.Attach, address: str | None, destination: Destination | None
-    ) -> None:
+    def __init__(self, session: Amqp10Session, body: c.Attach, found: Resolved) -> None:
         self.session: Amqp10Session = session
-        self.address: str | None = address
+        self.address: str | None = found.answer.address
         self.handle: int = body.handle
         self.link_name: str = body.name
-        self.destination: Destination | None = destination
+        self.destination: Destination | None = found.destination
+        self._own: Queue | None = found.queue
+        """The queue that goes with the link."""
         self.mode: int | None = body.snd_settle_mode
         self.delivery_count: int = body.initial_delivery_count or 0
         self.credit: int = session.choices.link_credit
@@ -108,15 +108,10 @@ class ReceivingLink:
             raise LinkFault(NOT_IMPLEMENTED, "Transactions not supported")
         if not isinstance(target, c.Target):
             raise EndFault(INTERNAL_ERROR, "the link has no target")
-        if target.dynamic:
-            raise LinkFault(NOT_IMPLEMENTED, f"Dynamic target not supported: {target.capabilities or ''}")
         if body.initial_delivery_count is None:
             raise EndFault(INTERNAL_ERROR, "a sender has no initial-delivery-count")
-        destination = None
-        if target.address is not None:
-            destination = _target(session, target.address)
-            _check_destination(session, destination)
-        link = cls(session, body, target.address, destination)
+        found = target_of(session, body, target)
+        link = cls(session, body, found)
         session.receiving[body.handle] = link
         session.send(
             c.Attach(
@@ -126,7 +121,7 @@ class ReceivingLink:
                 snd_settle_mode=body.snd_settle_mode,
                 rcv_settle_mode=UByte(0),
                 source=source,
-                target=target,
+                target=found.answer,
                 max_message_size=ULong(session.choices.largest_message),
             )
         )
@@ -146,6 +141,8 @@ class ReceivingLink:
     def end(self) -> None:
         """The link is detached: a message that is not complete is forgotten."""
         self._parts = None
+        if self._own is not None:
+            self.session.delete_own(self._own)
 
     # --- transfers ------------------------------------------------------------------------------------
 
@@ -222,7 +219,9 @@ class ReceivingLink:
                 names_queues=session.choices.replies_name_queues,
                 strict=session.choices.checks_sections,
             )
-            fields = properties.fields if self.destination is None or b"\x53\x73" in octets[:64] else None
+            place = self.destination
+            needed = place is None or place.routing_key is None or b"\x53\x73" in octets[:64]
+            fields = properties.fields if needed else None
         except MissingBody as problem:
             raise self._unreadable(problem) from None
         except UnreadableMessage as problem:
@@ -237,7 +236,7 @@ class ReceivingLink:
             destination = found
         message = Message(
             destination.exchange,
-            destination.routing_key,
+            destination.key_for(None if fields is None else fields.subject),
             properties,
             body,
             publisher=session.connection.identity,
@@ -292,7 +291,7 @@ class ReceivingLink:
         if self._checked.get(place) != session.access.version:
             session.authorise("write", "exchange", message.exchange)
             try:
-                _check_publishable(session, message.exchange)
+                check_publishable(session, message.exchange)
             except LinkFault as fault:
                 if fault.condition == UNAUTHORIZED:
                     raise
@@ -308,19 +307,25 @@ class ReceivingLink:
             self._refuse(parts, Destination(*place), LinkFault(NOT_FOUND, missing.text))
             return
         outcome = host.routing.route(message)
+        late = False
+        if not outcome.routed and not message.exchange and is_reply_address(message.routing_key):
+            late = session.choices.replies_directly
+        elif not session.choices.replies_directly and message.routing_key in host.reply_addresses:
+            outcome = UNROUTABLE
         if host.firehose is not None:
             host.firehose.publisher = session.source
             host.firehose.published(message, outcome)
         outcome = host.offer(message, outcome, sliced=True)
         if not parts.settled:
-            session.broker.operations.then(partial(self._answer, parts.delivery_id, outcome))
+            session.broker.operations.then(partial(self._answer, parts.delivery_id, outcome, late))
 
     # --- outcomes ---------------------------------------------------------------------------------------
 
-    def _answer(self, delivery_id: int, outcome: Outcome) -> None:
+    def _answer(self, delivery_id: int, outcome: Outcome, late: bool) -> None:
+        """Send the outcome; a `late` reply, whose requester has gone, is accepted too."""
         if outcome.refused:
             state: c.Composite = c.Rejected(error=self._refusal(outcome))
-        elif outcome.routed or outcome.delays:
+        elif outcome.routed or outcome.delays or late:
             state = c.Accepted()
         else:
             state = c.Released()
@@ -347,38 +352,3 @@ class ReceivingLink:
         if not parts.settled:
             self.session.outcome(parts.delivery_id, c.Released())
         raise Detached(fault.condition, fault.text)
-
-
-def _target(session: Amqp10Session, address: Any) -> Destination:
-    refusal = session.choices.attach_refusal
-    if not isinstance(address, str):
-        raise LinkFault(INVALID_FIELD, refusal.format(f"{{bad_address,{address!r}}}"))
-    try:
-        return destination_of(address)
-    except BadAddress:
-        raise LinkFault(INVALID_FIELD, refusal.format(f'{{bad_address_string,<<"{address}">>}}')) from None
-    except VersionOne:
-        raise version_one(session, address) from None
-
-
-def _check_destination(session: Amqp10Session, destination: Destination) -> None:
-    """The exchange of a target must be there, or its queue; and the user may publish there."""
-    session.authorise("write", "exchange", destination.exchange)
-    if destination.exchange:
-        _check_publishable(session, destination.exchange)
-    else:
-        session.virtual_host.queues.require(destination.routing_key, session.connection)
-
-
-def _check_publishable(session: Amqp10Session, exchange: str) -> None:
-    """LinkFault for an exchange that does not exist, or is internal."""
-    host = session.virtual_host
-    try:
-        host.routing.check_publishable(exchange)
-    except NotFound as problem:
-        raise LinkFault(NOT_FOUND, problem.text) from None
-    except AccessRefused:
-        text = f"forbidden to publish to internal exchange '{exchange}' in vhost '{host.name}'"
-        raise LinkFault(UNAUTHORIZED, text) from None
-    except ModelError as problem:
-        raise LinkFault(condition_of(problem), problem.text) from None

@@ -75,7 +75,15 @@ class CloseFault(Fault):
 
 
 def error(condition: str, text: str = "", info: Mapping[str, Any] | None = None) -> Error:
-    """The error with a condition; `info` has strings as keys."""
+    """The error with a condition; `info` has strings as keys.
+
+    A name that is not UTF-8 is shown as Latin-1 (RabbitMQ: measured on 4.0.5 and 4.3.6).
+    """
+    octets = text.encode("utf-8", "surrogateescape")
+    try:
+        text = octets.decode()
+    except UnicodeDecodeError:
+        text = octets.decode("latin-1")
     return Error(
         condition=Symbol(condition),
         description=text or None,

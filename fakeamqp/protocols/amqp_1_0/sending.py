@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fakeamqp.model.deliveries.delivery import release_all
 from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Grant, Subscription
-from fakeamqp.model.erlang import Atom, pretty
 from fakeamqp.model.limits import check_consumer_bound
-from fakeamqp.protocols.amqp_1_0.addresses import QUEUES, BadAddress, VersionOne, queue_of_source
+from fakeamqp.model.virtual_host.queues import check_owner
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.frames import AMQP, HEADER_SIZE, frame
 from fakeamqp.protocols.amqp_1_0.codec.types import (
@@ -36,6 +35,7 @@ from fakeamqp.protocols.amqp_1_0.replies import (
     LinkFault,
     error,
 )
+from fakeamqp.protocols.amqp_1_0.termini import source_of
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery, Ending
@@ -78,6 +78,8 @@ class SendingLink:
         """How many tags were given, where the queue's numbers do not make them."""
         self._prefix: bytes = encode_uint(self.handle)
         self.ended: bool = False
+        self.dynamic: bool = False
+        """Whether its queue goes with it."""
         self._tells_activity = session.choices.tells_activity and queue.type_name == "quorum"
         self.subscription: Subscription = Subscription(
             str(self.handle),
@@ -112,18 +114,21 @@ class SendingLink:
             raise EndFault(INTERNAL_ERROR, "the link has no source")
         if not isinstance(source, c.Source):
             raise LinkFault(INVALID_FIELD, choices.attach_refusal.format("source_required"))
-        if source.dynamic:
-            raise LinkFault(NOT_IMPLEMENTED, f"Dynamic source not supported: {source.capabilities or ''}")
         unknown = [each for each in source.outcomes or () if each not in _OUTCOMES]
         if unknown:
             shown = ",".join(f'{{symbol,<<"{each}">>}}' for each in unknown)
             raise LinkFault(NOT_IMPLEMENTED, f"Outcomes not supported: [{shown}]")
-        queue = session.virtual_host.queues.require(_queue_name(session, source.address), session.connection)
-        session.authorise("read", "queue", queue.name)
         check_consumer_bound(session.broker, len(session.sending))
-        arguments, effective = consumer_arguments(session, queue, source.filter or {}, body.properties or {})
-        link = cls(session, body, source.address, queue, arguments)
-        queue.subscribe(link.subscription)
+        found = source_of(session, body, source)
+        queue, answer = found.queue, c.Source(**vars(found.answer))
+        assert queue is not None
+        session.authorise("read", "queue", queue.name)
+        check_owner(queue, session.connection)
+        arguments, effective = consumer_arguments(session, queue, answer.filter or {}, body.properties or {})
+        kind = ReplyLink if found.dynamic == "replies" else cls
+        link = kind(session, body, answer.address, queue, arguments)
+        link.dynamic = found.dynamic is not None
+        link.subscribe()
         session.sending[body.handle] = link
         session.note_consumer(
             "consumer added",
@@ -133,12 +138,14 @@ class SendingLink:
             shares_prefetch=False,
         )
         stream = queue.keeps_delivered
-        answer = c.Source(**vars(source))
-        answer.default_outcome = c.Released()
-        answer.outcomes = tuple(map(Symbol, _OUTCOMES)) if source.outcomes is None else source.outcomes
+        if found.dynamic != "replies":
+            answer.default_outcome = c.Released()
+            answer.outcomes = tuple(map(Symbol, _OUTCOMES)) if source.outcomes is None else source.outcomes
         if choices.names_distribution_mode:
             answer.distribution_mode = Symbol("copy" if stream else "move")
-        if source.filter is not None and choices.echoes_filters:
+        if not choices.echoes_source_capabilities:
+            answer.capabilities = None
+        if answer.filter is not None and choices.echoes_filters:
             answer.filter = effective
         session.send(
             c.Attach(
@@ -152,6 +159,9 @@ class SendingLink:
                 max_message_size=body.max_message_size,
             )
         )
+
+    def subscribe(self) -> None:
+        self.subscription.queue.subscribe(self.subscription)
 
     def end(self) -> None:
         """End the subscription; what the client holds of it returns to the queue."""
@@ -170,6 +180,8 @@ class SendingLink:
         ending: Ending = "released" if self.subscription.queue.type_name == "quorum" else "lost"
         release_all([each for each in held if each.acquired], ending=ending)
         self.subscription.queue.unsubscribe(self.subscription)
+        if self.dynamic:
+            session.delete_own(self.subscription.queue)
 
     def cancelled(self, subscription: Subscription) -> None:
         """The queue has gone: detach (1-0/detach/queue-deleted)."""
@@ -309,33 +321,24 @@ class SendingLink:
         return frames
 
 
-def _queue_name(session: Amqp10Session, address: Any) -> str:
-    refusal = session.choices.attach_refusal
-    if not isinstance(address, str):
-        raise LinkFault(INVALID_FIELD, refusal.format("{bad_address,undefined}"))
-    if address == QUEUES:
-        return ""
-    try:
-        return queue_of_source(address)
-    except BadAddress:
-        raise refused_address(session, "bad_address", address) from None
-    except VersionOne:
-        raise version_one(session, address) from None
+class ReplyLink(SendingLink):
+    """A link for direct replies: it has an address, and no queue. Replies come settled.
 
+    What finds no credit is lost (RabbitMQ: measured on 4.3.6).
+    """
 
-def version_one(session: Amqp10Session, address: str) -> LinkFault:
-    """The error about an address of version 1, which is not spoken here even where RabbitMQ permits it."""
-    if session.broker.features.permitted("amqp_address_v1"):
-        return LinkFault(
-            NOT_IMPLEMENTED,
-            f"address '{address}' is of version 1, which fakeamqp does not speak: write '/queues/NAME' or "
-            "'/exchanges/NAME/KEY', percent-encoded",
-        )
-    return refused_address(session, "amqp_address_v1_not_permitted", address)
+    def __init__(self, *fields: Any) -> None:
+        super().__init__(*fields)
+        self._limits = (self.grant,)
+        self.subscription.depend_on(self._limits, ())
 
+    def subscribe(self) -> None:
+        host = self.session.virtual_host
+        self._reply_address = host.open_reply_address(self.subscription, name=self.subscription.queue.name)
 
-def refused_address(session: Amqp10Session, why: str, address: str) -> LinkFault:
-    """The error about an address, with RabbitMQ's text."""
-    before = session.choices.attach_refusal.format("")
-    text = pretty((Atom(why), Atom(f'{{utf8,<<"{address}">>}}')), before)
-    return LinkFault(INVALID_FIELD, before + text)
+    def end(self) -> None:
+        """Close the address: what comes later is lost."""
+        if not self.ended:
+            self.ended = True
+            self.session.note_consumer("consumer ended", self.subscription)
+            self.session.virtual_host.close_reply_address(self._reply_address)

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.access import AccessControl, Action, User
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Settlement
     from fakeamqp.model.virtual_host import VirtualHost
@@ -227,6 +228,8 @@ class Amqp10Session:
 
     def detach_for(self, handle: int, problem: c.Error) -> None:
         """Detach a link that is in use, because of an error; outcomes come first."""
+        if not self.open:
+            return
         self.end_turn()
         link = self.receiving.pop(handle, None) or self.sending.pop(handle, None)
         if link is not None:
@@ -238,6 +241,11 @@ class Amqp10Session:
         for handle, link in list(self.receiving.items()):
             if isinstance(link, ReceivingLink) and link.destination == ("", name):
                 self.detach_for(handle, error(RESOURCE_DELETED))
+
+    def delete_own(self, queue: Queue) -> None:
+        """Delete the queue of a dynamic node with its link."""
+        if not queue.deleted:
+            self.virtual_host.queues.delete(queue.name, self.connection)
 
     def end_turn(self) -> None:
         """Send the outcomes of publishes that are due, in ranges, and what the windows admit."""
