@@ -16,6 +16,7 @@ from fakeamqp.model.routing import Copies
 from fakeamqp.protocols.amqp_1_0.addresses import BadAddress, Destination, VersionOne, destination_of
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UByte, UInt, ULong
+from fakeamqp.protocols.amqp_1_0.filters import offered_capabilities
 from fakeamqp.protocols.amqp_1_0.messages import (
     MissingBody,
     SectionProperties,
@@ -126,6 +127,7 @@ class ReceivingLink:
                 source=source,
                 target=target,
                 max_message_size=ULong(session.choices.largest_message),
+                offered_capabilities=_offered(session, destination),
             )
         )
         link._grant()
@@ -376,3 +378,10 @@ def _check_publishable(session: Amqp10Session, exchange: str) -> None:
         raise LinkFault(UNAUTHORIZED, text) from None
     except ModelError as problem:
         raise LinkFault(condition_of(problem), problem.text) from None
+
+
+def _offered(session: Amqp10Session, destination: Destination | None) -> tuple[Symbol, ...] | None:
+    """What a link to a queue offers."""
+    if not session.choices.targets_offer_filters or destination is None or destination.exchange:
+        return None
+    return offered_capabilities(session, session.virtual_host.queues.get(destination.routing_key))

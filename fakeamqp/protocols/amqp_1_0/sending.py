@@ -7,6 +7,7 @@ back. With drain, credit that messages do not use up is given back at once.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fakeamqp.model.deliveries.delivery import release_all
@@ -25,7 +26,7 @@ from fakeamqp.protocols.amqp_1_0.codec.types import (
     encode_uint,
 )
 from fakeamqp.protocols.amqp_1_0.conversion import encoded_message
-from fakeamqp.protocols.amqp_1_0.filters import consumer_arguments
+from fakeamqp.protocols.amqp_1_0.filters import link_arguments, offered_capabilities, read_filters
 from fakeamqp.protocols.amqp_1_0.replies import (
     INTERNAL_ERROR,
     INVALID_FIELD,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery, Ending
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues import Queue
+    from fakeamqp.protocols.amqp_1_0.filters import Filters
     from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
 
 _MASK: Final = 0xFFFFFFFF
@@ -61,7 +63,7 @@ class SendingLink:
         attach: c.Attach,
         address: str,
         queue: Queue,
-        arguments: Mapping[str, Any],
+        filters: Filters,
     ) -> None:
         self.session: Amqp10Session = session
         self.address: str = address
@@ -78,6 +80,8 @@ class SendingLink:
         self._prefix: bytes = encode_uint(self.handle)
         self.ended: bool = False
         self._tells_activity = session.choices.tells_activity and queue.type_name == "quorum"
+        self.filters: Mapping[Any, Any] = filters.in_force
+        arguments = {**filters.arguments, **link_arguments(session, queue, attach.properties or {})}
         self.subscription: Subscription = Subscription(
             str(self.handle),
             queue,
@@ -89,6 +93,7 @@ class SendingLink:
                 no_ack=self.settled and not queue.keeps_delivered,
                 arguments=arguments,
                 options=queue.consumer_options(arguments),
+                passes=filters.passes,
             ),
             limits=DeliveryLimits(self._limits),
         )
@@ -120,8 +125,8 @@ class SendingLink:
         queue = session.virtual_host.queues.require(_queue_name(session, source.address), session.connection)
         session.authorise("read", "queue", queue.name)
         check_consumer_bound(session.broker, len(session.sending))
-        arguments, effective = consumer_arguments(session, queue, source.filter or {}, body.properties or {})
-        link = cls(session, body, source.address, queue, arguments)
+        filters = read_filters(session, queue, source.filter or {})
+        link = cls(session, body, source.address, queue, filters)
         queue.subscribe(link.subscription)
         session.sending[body.handle] = link
         session.note_consumer(
@@ -138,7 +143,7 @@ class SendingLink:
         if choices.names_distribution_mode:
             answer.distribution_mode = Symbol("copy" if stream else "move")
         if source.filter is not None and choices.echoes_filters:
-            answer.filter = effective
+            answer.filter = filters.in_force
         session.send(
             c.Attach(
                 name=body.name,
@@ -149,6 +154,7 @@ class SendingLink:
                 source=answer,
                 initial_delivery_count=UInt(link.delivery_count),
                 max_message_size=body.max_message_size,
+                offered_capabilities=offered_capabilities(session, queue),
             )
         )
 
@@ -199,15 +205,23 @@ class SendingLink:
             # Also to a full transport: what is left of the credit would be lost.
             self.subscription.depend_on((self.grant,), ())
             queue.dispatch()
-            if self.ended:
-                return
+            self.session.broker.operations.then(partial(self._drained, body))
+        else:
+            self.grant.resume()
+            self._answer(body)
+
+    def _drained(self, body: c.Flow) -> None:
+        """Give back the credit that is left when the queue has been gone through."""
+        if not self.ended:
             self.subscription.depend_on(self._limits, ())
             left = self.grant.messages or 0
             self.grant.set_messages(0)
             self.delivery_count = (self.delivery_count + left) & _MASK
-        else:
-            self.grant.resume()
-        tells = self._tells_activity and body.link_credit > 0
+            self._answer(body)
+
+    def _answer(self, body: c.Flow) -> None:
+        queue = self.subscription.queue
+        tells = self._tells_activity and bool(body.link_credit)
         if (body.drain or body.echo or tells) and not self.ended:
             writes = False if self.session.choices.writes_more else None
             alone = not queue.options.single_active_consumer or queue.single_active is self.subscription
@@ -215,7 +229,7 @@ class SendingLink:
                 handle=self.handle,
                 delivery_count=UInt(self.delivery_count),
                 link_credit=UInt(self.grant.messages or 0),
-                available=UInt(min(len(queue.ready), _MASK)),
+                available=UInt(min(queue.count_for(self.subscription), _MASK)),
                 drain=True if body.drain else writes,
                 echo=writes,
                 properties={Symbol(_ACTIVE): alone} if tells else None,
