@@ -26,6 +26,9 @@ class Amqp10Choices(Choices):
     largest_message: int = choice(16_777_216)
     """1-0/attach/max-message-size."""
 
+    renews_credentials: bool = choice(True, {ONLY_4_0: False})
+    """1-0/management/tokens: the management node takes new credentials (RabbitMQ: documented)."""
+
     # --- sessions ------------------------------------------------------------------------------------
     incoming_window: int = choice(400)
     """1-0/begin/incoming-window: so many transfers, granted again when half of them are left."""

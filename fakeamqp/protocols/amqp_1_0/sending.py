@@ -81,7 +81,8 @@ class SendingLink:
         self.ended: bool = False
         self._tells_activity = session.choices.tells_activity and queue.type_name == "quorum"
         self.filters: Mapping[Any, Any] = filters.in_force
-        arguments = {**filters.arguments, **link_arguments(session, queue, attach.properties or {})}
+        known = link_arguments(session, queue, attach.properties or {})
+        arguments = {**filters.arguments, **known}
         self.subscription: Subscription = Subscription(
             str(self.handle),
             queue,
@@ -92,7 +93,7 @@ class SendingLink:
                 # A stream keeps what it delivers; a link whose messages come settled settles them itself.
                 no_ack=self.settled and not queue.keeps_delivered,
                 arguments=arguments,
-                options=queue.consumer_options(arguments),
+                options=queue.consumer_options(arguments if queue.keeps_delivered else known),
                 passes=filters.passes,
             ),
             limits=DeliveryLimits(self._limits),
@@ -100,6 +101,14 @@ class SendingLink:
 
     def __repr__(self) -> str:
         return f"<SendingLink {self.link_name!r} from queue {self.subscription.queue.name!r}>"
+
+    @property
+    def queue_name(self) -> str:
+        return self.subscription.queue.name
+
+    @property
+    def credit(self) -> int:
+        return self.grant.messages or 0
 
     # --- attach and detach ----------------------------------------------------------------------------
 

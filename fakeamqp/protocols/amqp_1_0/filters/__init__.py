@@ -104,7 +104,7 @@ def read_filters(session: Amqp10Session, queue: Queue, filters: Mapping[Any, Any
     passes = None
     if tests and queue.keeps_delivered:
         passes = _passing(session, list(tests.values()))
-    return Filters(arguments if queue.keeps_delivered else {}, dict(reversed(in_force.items())), passes)
+    return Filters(arguments, dict(reversed(in_force.items())), passes)
 
 
 def _bare(session: Amqp10Session) -> bool:
