@@ -95,6 +95,8 @@ class ManagementChoices(Choices):
     counts_priorities: bool = choice(True, {UNTIL_4_0: False})
     """Quorum queues count ready messages by priority (measured on 4.3.6); otherwise as normal and high ones
     (measured on 4.0.5)."""
+    lists_missing_details: bool = choice(False, {UNTIL_4_0: True})
+    """Consumers of AMQP 1.0 have a list in place of the channel's details (measured: 4.0.5, not 4.3.6)."""
     reports_crypto: bool = choice(True, {UNTIL_4_0: False})
     """Overview and nodes name the library of cryptography (measured: 4.3.6, not 4.0.5)."""
     details_feature_flags: bool = choice(True, {UNTIL_4_0: False})

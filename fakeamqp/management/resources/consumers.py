@@ -59,6 +59,8 @@ def _list(call: ApiCall) -> object:
         return [each for queue in queues for each in queue.subscriptions]
 
     rows = call.management.read_each(consumers, consumer_view)
+    if call.management.choices.lists_missing_details:
+        rows = [{**row, "channel_details": row["channel_details"] or []} for row in rows]
     return listed(call, rows, ("queue.vhost", "queue.name", "consumer_tag"))
 
 

@@ -435,8 +435,8 @@ class ConsumerTerms:
     """What a client asks for when it subscribes.
 
     With `no_local` messages published by the subscription's owner are not delivered, with a `content_class`
-    only those of this class are. If it does not acquire, it browses: messages stay in the queue
-    (`Queue.acquire`).
+    only those of this class are. A stream delivers only messages that `passes` is true for. If it does not
+    acquire, it browses: messages stay in the queue (`Queue.acquire`).
     """
 
     no_ack: bool = False
@@ -446,6 +446,7 @@ class ConsumerTerms:
     options: ConsumerOptions = field(default_factory=ConsumerOptions)
     acquires: bool = True
     content_class: str | None = None
+    passes: Callable[[Message], bool] | None = None
 
 
 @dataclass(frozen=True)
@@ -503,6 +504,7 @@ class Subscription:
         "no_local",
         "options",
         "owner",
+        "passes",
         "patience",
         "priority",
         "queue",
@@ -537,6 +539,7 @@ class Subscription:
         self.arguments: dict[str, Any] = dict(terms.arguments)
         self.acquires: bool = terms.acquires
         self.content_class: str | None = terms.content_class
+        self.passes: Callable[[Message], bool] | None = terms.passes
         self._choice: tuple[Limit, ...] = (_Choice(self),) if self.picks else ()
         self.limits: tuple[Limit, ...] = ()
         self.resting: Rotation | ServiceQueue | SingleActive | None = None

@@ -221,6 +221,10 @@ class Queue:
         """The offset at which a subscription reads on; None in queues without offsets."""
         return None
 
+    def count_for(self, subscription: Subscription) -> int:
+        """How many messages there are for a subscription to read."""
+        return len(self.ready)
+
     # --- implemented by each type -------------------------------------------------------------------
 
     @property

@@ -29,7 +29,7 @@ from fakeamqp.model.arguments.values import FILTER_SIZES, LARGEST_SEGMENT
 from fakeamqp.model.deliveries.subscription import Grant
 from fakeamqp.model.errors import ChannelCrash, NotImplementedHere, PreconditionFailed
 from fakeamqp.model.messages.message import Int64, Message, ReadableProperties
-from fakeamqp.model.operations import freeing
+from fakeamqp.model.operations import STEP, freeing
 from fakeamqp.model.queues.queue import NOT_SECURED, Queue
 from fakeamqp.model.queues.waiting import QueuedMessage
 from fakeamqp.model.timers import Deadline
@@ -477,9 +477,8 @@ class StreamQueue(Queue):
         return last[1], last[2]
 
     def could_take(self, message: Message) -> bool:
-        return any(
-            reader.peek() is None and reader.subscription.admits(message) for reader in self._readers.values()
-        )
+        readers = tuple(self._readers.values())  # A test of messages may end its subscription.
+        return any(reader.peek() is None and reader.subscription.admits(message) for reader in readers)
 
     def message_at(self, offset: int, message: Message) -> LogMessage:
         properties = message.properties.with_headers(
@@ -491,25 +490,42 @@ class StreamQueue(Queue):
 
     def dispatch(self) -> None:
         for reader in tuple(self._readers.values()):
-            self._feed(reader)
+            if reader.subscription.passes is None:
+                while self._feed(reader):
+                    pass
+            elif not reader.scanning:
+                reader.scanning = True
+                self.virtual_host.state.operations.run(self._scan(reader))
 
-    def _feed(self, reader: _Reader) -> None:
-        """Send a subscription the messages ahead of its cursor, as far as its credit allows."""
+    def _scan(self, reader: _Reader) -> Iterator[None]:
+        """Steps that feed a subscription which tests messages; without credit it tests none."""
         subscription = reader.subscription
-        while subscription.active:
-            found = reader.peek()
-            if found is None:
-                return
-            offset, message = found
-            for limit in subscription.limits:
-                if not limit.admits(message):
+        try:
+            while subscription.active and not subscription.paused:
+                if reader.skip(STEP):
+                    yield
+                elif not self._feed(reader):
                     return
-            reader.cursor.advance()
-            queued = self.message_at(offset, message)
-            if subscription.acquires:
-                self.hand_over(queued, subscription)
-            else:
-                self.show(queued, subscription)
+        finally:
+            reader.scanning = False
+
+    def _feed(self, reader: _Reader) -> bool:
+        """Send a subscription the message ahead of its cursor. False if there is none, or no credit."""
+        subscription = reader.subscription
+        found = reader.peek() if subscription.active else None
+        if found is None:
+            return False
+        offset, message = found
+        for limit in subscription.limits:
+            if not limit.admits(message):
+                return False
+        reader.cursor.advance()
+        queued = self.message_at(offset, message)
+        if subscription.acquires:
+            self.hand_over(queued, subscription)
+        else:
+            self.show(queued, subscription)
+        return True
 
     def get(
         self, owner: object, *, no_ack: bool, group: object = None, content_class: str | None = None
@@ -608,6 +624,10 @@ class StreamQueue(Queue):
         reader = self._readers.get(subscription)
         return None if reader is None else reader.cursor.offset
 
+    def count_for(self, subscription: Subscription) -> int:
+        """Those ahead of it, whether or not it selects them (RabbitMQ: measured on 4.3.6)."""
+        return max(0, self.log.next_offset - (self.next_offset(subscription) or 0))
+
     # --- time ---------------------------------------------------------------------------------------
 
     def _stamp(self) -> int:
@@ -636,28 +656,50 @@ class StreamQueue(Queue):
 class _Reader:
     """The position of one subscription in the log."""
 
-    __slots__ = ("cursor", "subscription")
+    __slots__ = ("_passed", "_selects", "cursor", "scanning", "subscription")
 
     def __init__(self, subscription: Subscription, cursor: Cursor[Message]) -> None:
         self.subscription = subscription
         self.cursor = cursor
+        self.scanning: bool = False
+        """Whether an operation takes it through the log."""
+        self._selects = bool(
+            subscription.options.filters is not None or subscription.picks or subscription.passes
+        )
+        self._passed = -1
+        """The offset of the next message, once it has passed the test."""
 
     def peek(self) -> tuple[int, Message] | None:
         """The next message that suits the subscription; others are skipped."""
-        subscription = self.subscription
-        found = self.cursor.peek()
-        if subscription.options.filters is not None or subscription.picks:
-            while found is not None and not self._suits(found[1]):
-                self.cursor.advance()
-                found = self.cursor.peek()
-        return found
+        if self._selects:
+            while self.skip(STEP):
+                pass
+        return self.cursor.peek()
 
-    def _suits(self, message: Message) -> bool:
-        options = self.subscription.options
-        value = message.headers.get(FILTER_VALUE, "")
-        return self.subscription.suits(message) and (
-            options.filters is None or value in options.filters or (value == "" and options.match_unfiltered)
-        )
+    def skip(self, most: int) -> bool:
+        """Skip messages that do not suit the subscription. True if they are `most`, and there may be more."""
+        found = self.cursor.peek()
+        for _ in range(most):
+            if found is None or self._suits(*found):
+                return False
+            self.cursor.advance()
+            found = self.cursor.peek()
+        return True
+
+    def _suits(self, offset: int, message: Message) -> bool:
+        subscription = self.subscription
+        options = subscription.options
+        if options.filters is not None:
+            value = message.headers.get(FILTER_VALUE, "")
+            if value not in options.filters and (value != "" or not options.match_unfiltered):
+                return False
+        if not subscription.suits(message):
+            return False
+        if subscription.passes is not None and offset != self._passed:
+            if not subscription.passes(message):
+                return False
+            self._passed = offset
+        return True
 
 
 class _Shown:

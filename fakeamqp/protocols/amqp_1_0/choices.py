@@ -29,6 +29,8 @@ class Amqp10Choices(Choices):
     tells_malformed_frames: bool = choice(False, {SINCE_4_3: True})
     """1-0/errors/connection-scope: close names what is wrong with a frame's header; otherwise the transport
     ends at once (RabbitMQ: measured on 4.0.5 and 4.3.6)."""
+    renews_credentials: bool = choice(True, {ONLY_4_0: False})
+    """1-0/management/tokens: the management node takes new credentials (RabbitMQ: documented)."""
 
     # --- sessions ------------------------------------------------------------------------------------
     incoming_window: int = choice(400)
@@ -64,7 +66,15 @@ class Amqp10Choices(Choices):
     """The answer to an attach has the filters that are in force."""
     filters_need_descriptors: bool = choice(False, {SINCE_4_3: True})
     """A filter that is not described has no effect, unless `amqp_filter_set_bug` is permitted."""
-
+    property_filters: bool = choice(True, {ONLY_4_0: False})
+    """1-0/filter/properties: streams filter by properties, and the descriptor of a filter says what it is; in
+    4.0 its name must be the same (RabbitMQ: measured on 4.0.5 and 4.3.6)."""
+    sql_filters: bool = choice(True, {_UNTIL_4_1: False})
+    """1-0/filter/sql: streams filter by SQL expressions (RabbitMQ: documented)."""
+    offsets_may_be_symbols: bool = choice(True, {_UNTIL_4_1: False})
+    """1-0/attach/filter: a symbol may say where a stream's reader begins (RabbitMQ: tagged sources)."""
+    targets_offer_filters: bool = choice(False, {SINCE_4_3: True})
+    """Links to streams offer filters, too, not only links from them (RabbitMQ: measured on 4.3.6)."""
     shows_consumer_timeout: bool = choice(False, {SINCE_4_3: True})
     """The HTTP API shows a consumer timeout for links to clients (RabbitMQ: measured on 4.3.6)."""
 

@@ -15,6 +15,7 @@ from fakeamqp.model.routing import UNROUTABLE, Copies, is_reply_address
 from fakeamqp.protocols.amqp_1_0.addresses import BadAddress, Destination, VersionOne, destination_of
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UByte, UInt, ULong
+from fakeamqp.protocols.amqp_1_0.filters import offered_capabilities
 from fakeamqp.protocols.amqp_1_0.messages import (
     MissingBody,
     SectionProperties,
@@ -123,6 +124,7 @@ class ReceivingLink:
                 source=source,
                 target=found.answer,
                 max_message_size=ULong(session.choices.largest_message),
+                offered_capabilities=_offered(session, found.destination),
             )
         )
         link._grant()
@@ -352,3 +354,10 @@ class ReceivingLink:
         if not parts.settled:
             self.session.outcome(parts.delivery_id, c.Released())
         raise Detached(fault.condition, fault.text)
+
+
+def _offered(session: Amqp10Session, destination: Destination | None) -> tuple[Symbol, ...] | None:
+    """What a link to a queue offers."""
+    if not session.choices.targets_offer_filters or destination is None or destination.exchange:
+        return None
+    return offered_capabilities(session, session.virtual_host.queues.get(destination.routing_key or ""))

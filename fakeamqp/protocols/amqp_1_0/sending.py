@@ -7,6 +7,7 @@ back. With drain, credit that messages do not use up is given back at once.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fakeamqp.model.deliveries.delivery import release_all
@@ -24,7 +25,7 @@ from fakeamqp.protocols.amqp_1_0.codec.types import (
     encode_uint,
 )
 from fakeamqp.protocols.amqp_1_0.conversion import encoded_message
-from fakeamqp.protocols.amqp_1_0.filters import consumer_arguments
+from fakeamqp.protocols.amqp_1_0.filters import link_arguments, offered_capabilities, read_filters
 from fakeamqp.protocols.amqp_1_0.replies import (
     INTERNAL_ERROR,
     INVALID_FIELD,
@@ -39,8 +40,10 @@ from fakeamqp.protocols.amqp_1_0.termini import source_of
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery, Ending
+    from fakeamqp.model.deliveries.subscription import Limit
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues import Queue
+    from fakeamqp.protocols.amqp_1_0.filters import Filters
     from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
 
 _MASK: Final = 0xFFFFFFFF
@@ -62,7 +65,7 @@ class SendingLink:
         attach: c.Attach,
         address: str,
         queue: Queue,
-        arguments: Mapping[str, Any],
+        filters: Filters,
     ) -> None:
         self.session: Amqp10Session = session
         self.address: str = address
@@ -73,7 +76,7 @@ class SendingLink:
         self.delivery_count: int = session.choices.first_delivery_count
         self.grant: Grant = Grant(window=False)
         self.grant.set_messages(0)
-        self._limits = (self.grant, session.connection.gate)
+        self._limits: tuple[Limit, ...] = (self.grant, session.connection.gate)
         self._tags = 0
         """How many tags were given, where the queue's numbers do not make them."""
         self._prefix: bytes = encode_uint(self.handle)
@@ -81,6 +84,9 @@ class SendingLink:
         self.dynamic: bool = False
         """Whether its queue goes with it."""
         self._tells_activity = session.choices.tells_activity and queue.type_name == "quorum"
+        self.filters: Mapping[Any, Any] = filters.in_force
+        known = link_arguments(session, queue, attach.properties or {})
+        arguments = {**filters.arguments, **known}
         self.subscription: Subscription = Subscription(
             str(self.handle),
             queue,
@@ -91,13 +97,22 @@ class SendingLink:
                 # A stream keeps what it delivers; a link whose messages come settled settles them itself.
                 no_ack=self.settled and not queue.keeps_delivered,
                 arguments=arguments,
-                options=queue.consumer_options(arguments),
+                options=queue.consumer_options(arguments if queue.keeps_delivered else known),
+                passes=filters.passes,
             ),
             limits=DeliveryLimits(self._limits),
         )
 
     def __repr__(self) -> str:
         return f"<SendingLink {self.link_name!r} from queue {self.subscription.queue.name!r}>"
+
+    @property
+    def queue_name(self) -> str:
+        return self.subscription.queue.name
+
+    @property
+    def credit(self) -> int:
+        return self.grant.messages or 0
 
     # --- attach and detach ----------------------------------------------------------------------------
 
@@ -124,9 +139,9 @@ class SendingLink:
         assert queue is not None
         session.authorise("read", "queue", queue.name)
         check_owner(queue, session.connection)
-        arguments, effective = consumer_arguments(session, queue, answer.filter or {}, body.properties or {})
+        filters = read_filters(session, queue, answer.filter or {})
         kind = ReplyLink if found.dynamic == "replies" else cls
-        link = kind(session, body, answer.address, queue, arguments)
+        link = kind(session, body, answer.address, queue, filters)
         link.dynamic = found.dynamic is not None
         link.subscribe()
         session.sending[body.handle] = link
@@ -146,7 +161,7 @@ class SendingLink:
         if not choices.echoes_source_capabilities:
             answer.capabilities = None
         if answer.filter is not None and choices.echoes_filters:
-            answer.filter = effective
+            answer.filter = filters.in_force
         session.send(
             c.Attach(
                 name=body.name,
@@ -157,6 +172,7 @@ class SendingLink:
                 source=answer,
                 initial_delivery_count=UInt(link.delivery_count),
                 max_message_size=body.max_message_size,
+                offered_capabilities=offered_capabilities(session, queue),
             )
         )
 
@@ -213,15 +229,23 @@ class SendingLink:
             # Also to a full transport: what is left of the credit would be lost.
             self.subscription.depend_on((self.grant,), ())
             queue.dispatch()
-            if self.ended:
-                return
+            self.session.broker.operations.then(partial(self._drained, body))
+        else:
+            self.grant.resume()
+            self._answer(body)
+
+    def _drained(self, body: c.Flow) -> None:
+        """Give back the credit that is left when the queue has been gone through."""
+        if not self.ended:
             self.subscription.depend_on(self._limits, ())
             left = self.grant.messages or 0
             self.grant.set_messages(0)
             self.delivery_count = (self.delivery_count + left) & _MASK
-        else:
-            self.grant.resume()
-        tells = self._tells_activity and body.link_credit > 0
+            self._answer(body)
+
+    def _answer(self, body: c.Flow) -> None:
+        queue = self.subscription.queue
+        tells = self._tells_activity and bool(body.link_credit)
         if (body.drain or body.echo or tells) and not self.ended:
             writes = False if self.session.choices.writes_more else None
             alone = not queue.options.single_active_consumer or queue.single_active is self.subscription
@@ -229,7 +253,7 @@ class SendingLink:
                 handle=self.handle,
                 delivery_count=UInt(self.delivery_count),
                 link_credit=UInt(self.grant.messages or 0),
-                available=UInt(min(len(queue.ready), _MASK)),
+                available=UInt(min(queue.count_for(self.subscription), _MASK)),
                 drain=True if body.drain else writes,
                 echo=writes,
                 properties={Symbol(_ACTIVE): alone} if tells else None,

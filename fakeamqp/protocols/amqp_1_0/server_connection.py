@@ -12,7 +12,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from fakeamqp.errors import printable
-from fakeamqp.model.errors import ModelError
+from fakeamqp.model.erlang import Atom, pretty
+from fakeamqp.model.errors import ModelError, NotAllowed
 from fakeamqp.protocols.amqp_1_0 import opening
 from fakeamqp.protocols.amqp_1_0.choices import Amqp10Choices
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
@@ -36,6 +37,7 @@ from fakeamqp.protocols.amqp_1_0.replies import (
     FRAMING_ERROR,
     INTERNAL_ERROR,
     LIMIT_EXCEEDED,
+    UNAUTHORIZED,
     CloseFault,
     EndFault,
     Fault,
@@ -143,6 +145,21 @@ class Amqp10Connection(ServerConnection):
         from fakeamqp.protocols.amqp_1_0.port import Amqp10FaultPort
 
         return Amqp10FaultPort(self)
+
+    def renew_credential(self) -> None:
+        """Check permissions again. The credential itself never expires here (1-0/management/tokens)."""
+        assert self.user is not None and self.virtual_host is not None
+        access, host = self.broker.access, self.virtual_host.name
+        self.user = access.users.get(self.user.name, self.user)
+        try:
+            access.check_virtual_host(self.user, host)
+        except NotAllowed as problem:
+            before = f"access to vhost {host} failed for new credential: "
+            reason = (Atom("amqp_error"), Atom("not_allowed"), Atom(f'"{problem.text}"'), Atom("none"))
+            self.close(UNAUTHORIZED, before + pretty(reason, before))
+            return
+        for session in self.open_channels:
+            session.check_links(self.user)
 
     def set_blocked(self, reason: str | None) -> None:
         """Close the windows of the sessions for publishers, or open them again (1-0/flow/alarm)."""

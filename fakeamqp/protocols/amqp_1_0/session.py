@@ -536,6 +536,19 @@ class Amqp10Session:
         """AccessRefused if the user lacks a permission."""
         self.access.check(self.user, self.virtual_host.name, action, kind, name)
 
+    def check_links(self, user: User) -> None:
+        """End the session if a link lacks a permission that it was attached with."""
+        self.user = user
+        try:
+            for source in self.receiving.values():
+                if isinstance(source, ReceivingLink) and source.destination is not None:
+                    self.authorise("write", "exchange", source.destination.exchange)
+            for link in self.sending.values():
+                if isinstance(link, SendingLink):
+                    self.authorise("read", "queue", link.subscription.queue.name)
+        except AccessRefused as problem:
+            self.fail(EndFault(condition_of(problem), shown_text(problem)))
+
     def note(self, event: str, **facts: object) -> None:
         if self.broker.tap is not None:
             self.virtual_host.report(

@@ -190,7 +190,7 @@ def _version_one(session: Amqp10Session, terminus: c.Source | c.Target, *, of_ta
 
 
 def _declared(session: Amqp10Session, name: str, *, durable: bool, owner: object = None) -> Queue:
-    """A classic queue, whatever the default type of the virtual host is; one that exists is taken as it is."""
+    """A classic queue, whatever the default type of the virtual host is; an existing one is taken as is."""
     session.authorise("configure", "queue", name)
     queues = session.virtual_host.queues
     if name in queues:

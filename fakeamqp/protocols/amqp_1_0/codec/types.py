@@ -426,10 +426,15 @@ def encode_string(value: str) -> bytes:
 
 def encode_symbol(value: str) -> bytes:
     """The shortest encoding of a symbol."""
+    return _sized(0xA3, 0xB3, symbol_octets(value))
+
+
+def symbol_octets(value: str) -> bytes:
+    """The bytes of a symbol."""
     try:
-        return _sized(0xA3, 0xB3, value.encode("latin-1"))
+        return value.encode("latin-1")
     except UnicodeEncodeError:
-        return _sized(0xA3, 0xB3, value.encode("utf-8", "surrogateescape"))
+        return value.encode("utf-8", "surrogateescape")
 
 
 def encode_items(items: list[bytes], short: int = 0xC0, long: int = 0xD0) -> bytes:

@@ -1,0 +1,191 @@
+"""Filters of a source and properties of a link that become arguments of a consumer, or tests of messages.
+
+Only streams filter. The other queues say that the filters are in force, and deliver all messages (RabbitMQ:
+measured on 4.3.6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from fakeamqp.protocols.amqp_1_0.codec.types import Described, Milliseconds, Symbol, ULong
+from fakeamqp.protocols.amqp_1_0.conversion import converted
+from fakeamqp.protocols.amqp_1_0.filters.fields import IllFormed, Test, application_test, properties_test
+from fakeamqp.protocols.amqp_1_0.filters.sql import read_expression
+from fakeamqp.protocols.amqp_1_0.replies import INTERNAL_ERROR, EndFault
+from fakeamqp.timestamps import Timestamp
+
+if TYPE_CHECKING:
+    from fakeamqp.model.messages.message import Message
+    from fakeamqp.model.queues import Queue
+    from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
+
+_OF_STREAMS: Final = "rabbitmq:stream-"
+_OFFSET: Final = "rabbitmq:stream-offset-spec"
+_VALUES: Final = "rabbitmq:stream-filter"
+_UNFILTERED: Final = "rabbitmq:stream-match-unfiltered"
+_ARGUMENTS: Final[Mapping[str, str]] = {
+    _OFFSET: "x-stream-offset",
+    _VALUES: "x-stream-filter",
+    _UNFILTERED: "x-stream-match-unfiltered",
+}
+"""Descriptor of a filter -> argument of a consumer."""
+_SQL_NAME: Final = "sql-filter"
+_SQL: Final = ("amqp:sql-filter", ULong(0x120))
+_SECTIONS: Final[tuple[tuple[tuple[str, ULong], Callable[[Any], Test]], ...]] = (
+    (("amqp:properties-filter", ULong(0x173)), properties_test),
+    (("amqp:application-properties-filter", ULong(0x174)), application_test),
+)
+"""Descriptors of a property filter, and how its value is read."""
+CAPABILITIES: Final = ("AMQP_FILTEX_PROP_V1_0", "AMQP_FILTEX_SQL_V1_0")
+_PRIORITY: Final = "rabbitmq:priority"
+_TIMEOUT: Final = "rabbitmq:consumer-timeout"
+
+
+class Filters(NamedTuple):
+    """What the filters of a source ask for."""
+
+    arguments: dict[str, Any]
+    """Of the consumer."""
+    in_force: dict[Any, Any]
+    """The filters that the answer has. One that cannot be read is left out, without an error."""
+    passes: Callable[[Message], bool] | None
+    """Whether a message is delivered; None if all are."""
+
+
+def offered_capabilities(session: Amqp10Session, queue: Queue | None) -> tuple[Symbol, ...] | None:
+    """What links with a queue offer."""
+    choices = session.choices
+    if queue is None or not queue.keeps_delivered or not choices.property_filters:
+        return None
+    return tuple(map(Symbol, CAPABILITIES[: 1 + choices.sql_filters]))
+
+
+def link_arguments(session: Amqp10Session, queue: Queue, properties: Mapping[Any, Any]) -> dict[str, Any]:
+    """The arguments of the consumer for the properties of its link."""
+    arguments: dict[str, Any] = {}
+    priority = properties.get(_PRIORITY)
+    if isinstance(priority, int) and not isinstance(priority, bool):
+        arguments["x-priority"] = int(priority)
+    timeout = properties.get(_TIMEOUT)
+    if (
+        isinstance(timeout, int)
+        and "x-consumer-timeout" in session.connection.personality.consumer_arguments[queue.type_name]
+    ):
+        arguments["x-consumer-timeout"] = int(timeout)
+    return arguments
+
+
+def read_filters(session: Amqp10Session, queue: Queue, filters: Mapping[Any, Any]) -> Filters:
+    """What a set of filters asks for.
+
+    The last one comes first: of two that exclude each other it is in force (RabbitMQ: measured on 4.3.6).
+
+    Raises:
+        EndFault: RabbitMQ crashes.
+    """
+    choices = session.choices
+    arguments: dict[str, Any] = {}
+    in_force: dict[Any, Any] = {}
+    tests: dict[object, Test] = {}
+    for name, given in reversed([*filters.items()]):
+        if choices.property_filters and not isinstance(name, Symbol):
+            raise EndFault(INTERNAL_ERROR, f"the name of a filter is no symbol: {name!r}")
+        value = given
+        if not isinstance(value, Described) and name.startswith(_OF_STREAMS) and _bare(session):
+            value = Described(name, value)
+        argument = _argument(session, name, value)
+        if argument is not None:
+            arguments[argument] = _plain(value.value)
+        elif not choices.property_filters or not _tests(session, name, value, tests):
+            continue
+        in_force[name] = value
+    passes = None
+    if tests and queue.keeps_delivered:
+        passes = _passing(session, list(tests.values()))
+    return Filters(arguments, dict(reversed(in_force.items())), passes)
+
+
+def _bare(session: Amqp10Session) -> bool:
+    """Whether a filter need not be described."""
+    return not session.choices.filters_need_descriptors or session.broker.features.permitted(
+        "amqp_filter_set_bug"
+    )
+
+
+def _argument(session: Amqp10Session, name: str, value: Any) -> str | None:
+    """The argument of a consumer that a filter of streams becomes; None if it is none, or of a wrong type."""
+    choices = session.choices
+    if not isinstance(value, Described) or not isinstance(value.descriptor, Symbol):
+        return None
+    descriptor, content = value.descriptor, value.value
+    if not choices.property_filters and descriptor != name:
+        return None
+    kind = type(content)
+    fits = {
+        _OFFSET: kind is str
+        or (kind is Symbol and choices.offsets_may_be_symbols)
+        or (isinstance(content, int) and kind is not bool and content >= 0),
+        _VALUES: kind in (str, list),
+        _UNFILTERED: kind is bool,
+    }
+    return _ARGUMENTS[descriptor] if fits.get(descriptor) else None
+
+
+def _tests(session: Amqp10Session, name: str, value: Any, tests: dict[object, Test]) -> bool:
+    """Add the test of a property filter or an SQL filter, unless others exclude it, or it is ill-formed."""
+    try:
+        if name == _SQL_NAME and session.choices.sql_filters:
+            if tests:
+                return False
+            if not isinstance(value, Described) or type(value.value) is not str:
+                raise EndFault(INTERNAL_ERROR, "an SQL filter is no described string")
+            if not _is(value.descriptor, _SQL):
+                return False
+            clock = session.broker.clock
+            expression = read_expression(value.value, lambda: int(clock.time() * 1000))
+            tests[_SQL] = lambda properties: expression(properties) is True
+            return True
+        for descriptors, read in _SECTIONS:
+            if isinstance(value, Described) and _is(value.descriptor, descriptors):
+                test = read(value.value)
+                if _SQL in tests or descriptors in tests:
+                    return False
+                tests[descriptors] = test
+                return True
+    except IllFormed:
+        pass
+    except OverflowError as problem:
+        raise EndFault(INTERNAL_ERROR, str(problem)) from None
+    return False
+
+
+def _is(descriptor: Any, descriptors: tuple[str, ULong]) -> bool:
+    return type(descriptor) in (Symbol, ULong) and descriptor in descriptors
+
+
+def _passing(session: Amqp10Session, tests: list[Test]) -> Callable[[Message], bool]:
+    """Whether a message passes all tests. Where RabbitMQ crashes, the session of the consumer ends."""
+    names_queues = session.choices.replies_name_queues
+
+    def passes(message: Message) -> bool:
+        properties = converted(message.properties, names_queues=names_queues)
+        try:
+            return all(test(properties) for test in tests)
+        except OverflowError as problem:
+            session.fail(EndFault(INTERNAL_ERROR, str(problem)))
+            return False
+
+    return passes
+
+
+def _plain(value: Any) -> Any:
+    """The value of a filter as an argument of 0-9-1."""
+    if isinstance(value, Milliseconds):
+        return Timestamp(value // 1000)
+    if isinstance(value, list):
+        return [each for each in value if type(each) is str]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int(value)
+    return str(value) if isinstance(value, Symbol) else value
