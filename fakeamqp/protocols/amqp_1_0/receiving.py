@@ -90,6 +90,11 @@ class ReceivingLink:
         return f"<ReceivingLink {self.link_name!r} to {self.destination}>"
 
     @property
+    def begun(self) -> bool:
+        """Whether a message has come in part."""
+        return self._parts is not None
+
+    @property
     def unfinished(self) -> int:
         return 0 if self._parts is None else len(self._parts.octets)
 
