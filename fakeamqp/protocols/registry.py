@@ -50,6 +50,7 @@ class Row:
         dialect: its `Dialect`.
         method_names: a tuple with the names of its methods.
         check_message: raises WireError for a message that this protocol cannot carry.
+        sections: makes the properties and the body of a message, of a personality, sections and a body.
         public: makes what `Broker` shows of this protocol alone, of an engine and a broker.
     """
 
@@ -64,6 +65,7 @@ class Row:
         dialect: str = "dialect:DIALECT",
         method_names: str = "method_names:METHOD_NAMES",
         check_message: str = "",
+        sections: str = "",
         public: str = "",
     ) -> None:
         self.name = name
@@ -75,6 +77,7 @@ class Row:
             "dialect": dialect,
             "method_names": method_names,
             "check_message": check_message,
+            "sections": sections,
             "public": public,
         }
 
@@ -112,6 +115,12 @@ class Row:
         return check
 
     @cached_property
+    def sections(self) -> Callable[..., Any]:
+        """Makes the properties and the body of a message of sections."""
+        sections: Callable[..., Any] = self._load("sections")
+        return sections
+
+    @cached_property
     def public(self) -> Callable[..., Any]:
         """Makes what `Broker` shows of this protocol alone."""
         public: Callable[..., Any] = self._load("public")
@@ -141,6 +150,7 @@ PROTOCOLS = (
         "amqp_1_0",
         ("links",),
         connection="server_connection:Amqp10Connection",
+        sections="sections:message_of",
     ),
     Row(
         "0-9",

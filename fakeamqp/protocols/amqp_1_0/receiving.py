@@ -7,7 +7,7 @@ rejected (a queue refused it), and is sent when every queue has decided.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fakeamqp.model.errors import AccessRefused, ModelError, NotFound
 from fakeamqp.model.memory import Charge
@@ -71,6 +71,9 @@ class _Parts:
 class ReceivingLink:
     """One link from a client; without a `destination` each message names its own."""
 
+    role: Literal["sender"] = "sender"
+    source_queue: None = None
+
     def __init__(
         self, session: Amqp10Session, body: c.Attach, address: str | None, destination: Destination | None
     ) -> None:
@@ -88,6 +91,11 @@ class ReceivingLink:
 
     def __repr__(self) -> str:
         return f"<ReceivingLink {self.link_name!r} to {self.destination}>"
+
+    @property
+    def credit_left(self) -> int:
+        """How many messages the client may still send."""
+        return self.credit
 
     @property
     def begun(self) -> bool:

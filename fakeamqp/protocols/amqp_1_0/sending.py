@@ -7,7 +7,7 @@ back. With drain, credit that messages do not use up is given back at once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fakeamqp.model.deliveries.delivery import release_all
 from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Grant, Subscription
@@ -55,6 +55,8 @@ _TRUE, _FALSE, _ZERO = b"\x41", b"\x42", b"\x43"
 class SendingLink:
     """One link to a client. It is also its own subscriber: see `model.subscription.Subscriber`."""
 
+    role: Literal["receiver"] = "receiver"
+
     def __init__(
         self,
         session: Amqp10Session,
@@ -95,6 +97,16 @@ class SendingLink:
 
     def __repr__(self) -> str:
         return f"<SendingLink {self.link_name!r} from queue {self.subscription.queue.name!r}>"
+
+    @property
+    def credit_left(self) -> int:
+        """How many messages the client still takes."""
+        return self.grant.messages or 0
+
+    @property
+    def source_queue(self) -> str:
+        """The name of its queue."""
+        return self.subscription.queue.name
 
     # --- attach and detach ----------------------------------------------------------------------------
 

@@ -149,6 +149,12 @@ class Amqp10Session:
         return {each.subscription.tag: each.subscription for each in links}
 
     @property
+    def links(self) -> tuple[ReceivingLink | SendingLink, ...]:
+        """The links, without those to the management node."""
+        links = (*self.receiving.values(), *self.sending.values())
+        return tuple(each for each in links if isinstance(each, (ReceivingLink, SendingLink)))
+
+    @property
     def unfinished(self) -> int:
         return sum(each.unfinished for each in self.receiving.values())
 
