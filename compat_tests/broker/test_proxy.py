@@ -32,7 +32,7 @@ from fakeamqp.faults import FaultError
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import frame, header_frame, method_frame
-from fakeamqp.protocols.amqp_0_9_1.proxied.legs import Leg
+from fakeamqp.protocols.base.proxied.legs import Leg
 from fakeamqp.runtime import connection_driver
 from fakeamqp.runtime.transport import NO_LINGER
 

@@ -228,7 +228,9 @@ def test_event_stream_begins_with_the_complete_state(page: Page, broker: Broker,
             **{"name": client.name, "alias": "c1", "called": "billing", "user": "guest"},
             **{"client": f"Pika Python Client Library {pika.__version__}", "virtual_host": "/"},
             **{"protocol": "0-9-1", "heartbeat": 60, "blocked": None, "unsent": 0},
-            "channels": [{"number": 1, "consumers": 1, "unacked": 1, "prefetch": 1, "mode": None, "links": []}],
+            "channels": [
+                {"number": 1, "consumers": 1, "unacked": 1, "prefetch": 1, "mode": None, "links": []}
+            ],
         }
     }
     [fault] = state["faults"].values()
@@ -500,7 +502,10 @@ def test_connection_of_1_0_shows_its_sessions_and_links(page: Page, broker: Brok
     assert row["protocol"] == "1-0" and row["channels"] == [
         {
             **{"number": 0, "consumers": 1, "unacked": 1, "prefetch": 0, "mode": None},
-            "links": [["out", "sender", "/queues/orders", 169, 1], ["in", "receiver", "/queues/orders", 2, 1]],
+            "links": [
+                ["out", "sender", "/queues/orders", 169, 1],
+                ["in", "receiver", "/queues/orders", 2, 1],
+            ],
         }
     ]
     [message] = page.ask("messages", virtual_host="/", queue="orders")["messages"]

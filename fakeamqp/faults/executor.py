@@ -386,9 +386,15 @@ class FaultExecutor:
             ):
                 self._ignored.add((channel, payload))
             return False
-        state.gathering[protocol.gathering_key(kind, channel, payload)] = group
-        group.gathered()
+        self._gather(state, group, protocol.gathering_key(kind, channel, payload))
         return True
+
+    def _gather(self, state: ConnectionFaultState, group: FrameGroup, key: int) -> None:
+        """Keep an incomplete frame group until its next frame comes."""
+        if group.gathered():
+            state.gathering[key] = group
+        else:
+            state.port.receive(group.data)
 
     def _continue(
         self, state: ConnectionFaultState, group: FrameGroup, key: int, kind: int, payload: bytes
@@ -400,8 +406,7 @@ class FaultExecutor:
         if self._parts and group.header_complete and self._consider(state, group, part="header"):
             return True  # The rest of its frames goes to the connection by itself.
         if not group.complete:
-            state.gathering[key] = group
-            group.gathered()
+            self._gather(state, group, key)
         elif not self._consider(state, group):
             self.pass_on(state, group)
         return True

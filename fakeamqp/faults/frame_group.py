@@ -298,8 +298,9 @@ class FrameGroup:
 
     # --- what rules do ---------------------------------------------------------------------------
 
-    def gathered(self) -> None:
-        """Received: it waits for its next frame."""
+    def gathered(self) -> bool:
+        """Received: it waits for its next frame. False: it cannot, and has to pass on incomplete."""
+        return True
 
     def intercepted(self) -> None:
         """A rule has taken it: it is not sent or processed by itself."""

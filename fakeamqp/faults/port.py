@@ -134,9 +134,12 @@ class FaultPort(Protocol):
         """In 1.0: True between the transfers of a message: from the client on this link, for None to it."""
         return False
 
-    def count_gathered(self, number: int) -> None:
-        """In 1.0: count a transfer that waits for the rest of its message, so that the client goes on."""
-        return
+    def count_gathered(self, number: int, transfers: int) -> bool:
+        """In 1.0: count a transfer that waits for the rest of its message, so that the client goes on.
+
+        `transfers` are those that wait now. False: no more can wait, so they must be received.
+        """
+        return True
 
     # --- received methods that the channel does not receive ---------------------------------------------
     # `what` is what counts: None for a publish in 0-9-x, a `Request` or a `Response` in 0-9, the frames of a

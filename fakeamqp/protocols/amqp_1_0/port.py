@@ -109,10 +109,11 @@ class Amqp10FaultPort(ConnectionFaultPort):
         link = session.receiving.get(handle)
         return isinstance(link, ReceivingLink) and link.begun
 
-    def count_gathered(self, number: int) -> None:
+    def count_gathered(self, number: int, transfers: int) -> bool:
         session = self._connection.sessions.get(number)
         if session is not None:
             session.count_ahead()
+        return True
 
     # --- sent transfers -------------------------------------------------------------------------------
 

@@ -256,8 +256,8 @@ class FrameOf10(FrameGroup):
 
     # --- what becomes of it ---------------------------------------------------------------------------
 
-    def gathered(self) -> None:
-        self.port.count_gathered(self.channel)
+    def gathered(self) -> bool:
+        return self.port.count_gathered(self.channel, len(self.frames))
 
     def intercepted(self) -> None:
         """The client does not count a delivery that does not reach it."""
