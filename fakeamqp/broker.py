@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fakeamqp.endpoint import AnyClock
     from fakeamqp.inspect.messages import PublishedView
     from fakeamqp.model.limits import Bounds
-    from fakeamqp.model.messages.message import MessageProperties
+    from fakeamqp.model.messages.message import MessageProperties, ReadableProperties
     from fakeamqp.model.races import Draw
     from fakeamqp.model.state import ClientConnection
     from fakeamqp.model.versions import PersonalityName
@@ -427,6 +427,7 @@ class Broker(Endpoint, Inspection):
         routing_key: str = "",
         virtual_host: str = "/",
         headers: Mapping[str, Any] | None = None,
+        sections: Mapping[str, Any] | None = None,
         **properties: Unpack[MessageProperties],
     ) -> PublishedView:
         """Publish a message without a client. It is routed, and delivered to consumers, when this returns.
@@ -439,6 +440,9 @@ class Broker(Endpoint, Inspection):
             routing_key: for the default exchange, the name of a queue.
             virtual_host: the virtual host of the exchange.
             headers: of the message.
+            sections: those of a message of AMQP 1.0, instead of headers and properties: `header`,
+                `annotations`, `properties`, `application_properties`, `footer`, and instead of `body` one of
+                `data`, `sequence` and `value`. `Message.sections` of a view has the same form.
             properties: `content_type`, `delivery_mode`, `expiration`, `priority`, ...
 
         Raises:
@@ -453,10 +457,18 @@ class Broker(Endpoint, Inspection):
         from fakeamqp.inspect.messages import PublishedView
         from fakeamqp.model.messages.message import Message, plain_properties, time_to_live
 
-        payload = payload_of("broker.publish", body, json)
-        if json is not NO_JSON:
-            properties.setdefault("content_type", "application/json")
-        made = plain_properties(headers=headers, **properties)
+        made: ReadableProperties
+        if sections is not None:
+            if headers is not None or properties or json is not NO_JSON:
+                raise BrokerError("broker.publish: sections have the place of json, headers and properties")
+            octets = None if body is None else payload_of("broker.publish", body, json)
+            row = next(row for row in registry.PROTOCOLS if "links" in row.capabilities)
+            made, payload = row.sections(self._state.personality, sections, octets)
+        else:
+            payload = payload_of("broker.publish", body, json)
+            if json is not NO_JSON:
+                properties.setdefault("content_type", "application/json")
+            made = plain_properties(headers=headers, **properties)
         with self._engine:
             self._state.check_not_stopped()
             target = self._state.virtual_host(virtual_host)

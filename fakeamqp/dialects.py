@@ -110,7 +110,10 @@ class Dialect(Protocol):
     property_names: tuple[str, ...]
     """The names of the properties of contents, except `headers`."""
     reply_names: Mapping[int, str]
-    """The names of its reply codes or error codes, as its close methods and exceptions show them."""
+    """The names of its reply codes or error codes, as its close methods and exceptions show them; in 1.0 the
+    condition that stands for each reply code."""
+    conditions: frozenset[str] = frozenset()
+    """In 1.0: the conditions of errors that the standard has."""
     publishes: frozenset[str]
     """The methods that publish a message."""
     confirms: frozenset[str] = frozenset()
@@ -119,8 +122,8 @@ class Dialect(Protocol):
     """The method that opens a channel, or attaches a session."""
     channel_closers: frozenset[str]
     """The methods that close a channel or a session, or confirm that."""
-    connection_closer: str = "connection.close"
-    """The method that closes a connection."""
+    connection_closers: frozenset[str] = frozenset(("connection.close",))
+    """The methods that close a connection, or refuse a login."""
     allowed_while_closing: frozenset[str]
     """The methods that may still be sent on a channel that a fault closes."""
 
@@ -160,6 +163,10 @@ class Dialect(Protocol):
 
     def ordering_key(self, kind: int, channel: int, payload: bytes) -> int:
         """Frames with the same ordering key keep their order: the channel, or -1 for the connection."""
+
+    def gathering_key(self, kind: int, channel: int, payload: bytes) -> int:
+        """The frames of a group have the same key: the channel, unless several can come on it at once."""
+        return channel
 
     def has_watched_method(self, octets: bytes, prefixes: frozenset[bytes]) -> bool:
         """True if a frame group in whole frames has one of these prefixes; a heartbeat always counts."""

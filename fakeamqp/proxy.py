@@ -1,4 +1,4 @@
-"""`Proxy`: faults, trace, checks and assertions in front of a RabbitMQ, or any broker of AMQP 0-9-1."""
+"""`Proxy`: faults, trace, checks and assertions in front of a RabbitMQ, or any broker of 0-9-1 or 1.0."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _REASONS = {
     "restart": "a proxy cannot restart the broker behind it",
     "crash": "a proxy cannot crash the broker behind it; use disconnect(), or stop that broker",
     "redirect": "AMQP 0-9-1 has no connection.redirect",
-    "starve": "a proxy speaks AMQP 0-9-1, whose consumers give no credit",
+    "starve": "the credit of consumers is counted by the broker behind a proxy",
     "cancel_consumers cancel-consumers": (
         "a proxy does not see the queues; delete the queue on the broker behind it"
     ),
@@ -123,9 +123,10 @@ class Proxy(Endpoint):
 
         def accept(peer: PeerAddress, notify: Callable[[Connection], None]) -> Connection:
             # The thread of the engine does not keep the proxy alive.
+            from fakeamqp.protocols import registry
             from fakeamqp.protocols.amqp_0_9_1.proxied.connection import ProxiedConnection
 
-            return ProxiedConnection(state, peer, notify, dial)
+            return ProxiedConnection(state, peer, notify, dial, registry.proxied_by_header)
 
         recorder = Recorder(clock.now, trace, time=clock.time) if trace else None
         self._compose(clock, accept, recorder)

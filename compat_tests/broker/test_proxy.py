@@ -32,7 +32,7 @@ from fakeamqp.faults import FaultError
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import frame, header_frame, method_frame
-from fakeamqp.protocols.amqp_0_9_1.proxied.legs import Leg
+from fakeamqp.protocols.base.proxied.legs import Leg
 from fakeamqp.runtime import connection_driver
 from fakeamqp.runtime.transport import NO_LINGER
 
@@ -331,7 +331,7 @@ def test_blocked_publisher_is_told_and_continues_after_the_alarm(proxy: Proxy) -
     (lambda faults: faults.on("basic.publish").crash(), "cannot crash the broker behind it"),
     (lambda faults: faults.redirect("other:5672"), "has no connection.redirect"),
     (lambda faults: faults.cancel_consumers("q"), "does not see the queues"),
-    (lambda faults: faults.starve(), "whose consumers give no credit"),
+    (lambda faults: faults.starve(), "is counted by the broker behind a proxy"),
     (lambda faults: faults.chaos(1, {"restart": 1}), "cannot restart the broker behind it"),
     ids=["crash", "redirect", "cancel_consumers", "starve", "chaos"],
 )

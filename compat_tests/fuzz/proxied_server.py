@@ -13,7 +13,7 @@ from fakeamqp.faults import Faults
 from fakeamqp.model.personality import personality
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols.amqp_0_9_1.proxied.connection import ProxiedConnection
-from fakeamqp.protocols.amqp_0_9_1.proxied.legs import BrokerLeg
+from fakeamqp.protocols.base.proxied.legs import BrokerLeg
 from fakeamqp.protocols.negotiation import accept
 from fakeamqp.proxy import IMPOSSIBLE
 from fakeamqp.trace import Recorder

@@ -97,6 +97,7 @@ def test_each_word_for_faults_makes_the_fault_that_it_names(control: ControlClie
 def test_each_action_of_rules_is_a_word_except_that_with_a_function(control: ControlClient):
     methods = {
         "refuse_login": "connection.start-ok",
+        "detach": "attach",
         "exception": "queue.declare",
         "reorder": "basic.deliver",
         "cut": "basic.deliver",

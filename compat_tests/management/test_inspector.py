@@ -228,7 +228,9 @@ def test_event_stream_begins_with_the_complete_state(page: Page, broker: Broker,
             **{"name": client.name, "alias": "c1", "called": "billing", "user": "guest"},
             **{"client": f"Pika Python Client Library {pika.__version__}", "virtual_host": "/"},
             **{"protocol": "0-9-1", "heartbeat": 60, "blocked": None, "unsent": 0},
-            "channels": [{"number": 1, "consumers": 1, "unacked": 1, "prefetch": 1, "mode": None}],
+            "channels": [
+                {"number": 1, "consumers": 1, "unacked": 1, "prefetch": 1, "mode": None, "links": []}
+            ],
         }
     }
     [fault] = state["faults"].values()
@@ -432,7 +434,7 @@ def test_messages_of_a_queue_are_sent_in_parts(page: Page, broker: Broker, chann
     assert [each["body"] for each in part["messages"]] == [["text", "101"], ["text", "102"], ["text", "103"]]
     common = {
         **{"exchange": "", "routing_key": "orders", "properties": [[0, "content_type", "text/plain", "s"]]},
-        **{"redelivered": False, "expires_in": None, "offset": None},
+        **{"redelivered": False, "expires_in": None, "offset": None, "sections": []},
     }
     numbers = [each.message.number for each in broker._state.published or ()]
     first = part["messages"][0]
@@ -478,6 +480,38 @@ def test_messages_of_a_stream_have_offsets(page: Page, broker: Broker, channel: 
         broker.publish(str(number), routing_key="log")
     found = page.ask("messages", virtual_host="/", queue="log")["messages"]
     assert [(each["offset"], each["key"]) for each in found][1] == (1, "offset 1")
+
+
+def test_connection_of_1_0_shows_its_sessions_and_links(page: Page, broker: Broker):
+    proton = pytest.importorskip("proton")
+    utils = pytest.importorskip("proton.utils")
+    broker.load_definitions({"queues": [{"name": "orders", "vhost": "/", "durable": True}]})
+    connection = utils.BlockingConnection(f"amqp://guest:guest@127.0.0.1:{broker.port}", timeout=10)
+    sender = connection.create_sender("/queues/orders", name="out")
+    sender.send(proton.Message(body=b"x", inferred=True, subject="two", properties={"n": 1}))
+    connection.create_receiver("/queues/orders", name="in", credit=3)
+    broker.wait_for(lambda: broker.queue("orders").unacked)
+    [view] = broker.connections
+    assert [(each.name, each.role, each.address, each.queue) for each in view.channels[0].links] == [
+        ("out", "sender", "/queues/orders", None),
+        ("in", "receiver", "/queues/orders", "orders"),
+    ]
+    assert "links=2" in repr(view.channels[0])
+    snapshot = inspector_of(broker).snapshot()
+    [row] = snapshot["connections"].values()
+    assert row["protocol"] == "1-0" and row["channels"] == [
+        {
+            **{"number": 0, "consumers": 1, "unacked": 1, "prefetch": 0, "mode": None},
+            "links": [
+                ["out", "sender", "/queues/orders", 169, 1],
+                ["in", "receiver", "/queues/orders", 2, 1],
+            ],
+        }
+    ]
+    [message] = page.ask("messages", virtual_host="/", queue="orders")["messages"]
+    assert [0, "properties", "table of 1", "t"] in message["sections"]
+    assert [1, "subject", "two", "s"] in message["sections"]
+    connection.close()
 
 
 def test_details_of_a_queue_exchange_or_connection_are_shown(page: Page, broker: Broker, channel: Any):
@@ -545,6 +579,7 @@ def test_every_action_of_the_form_makes_a_rule(page: Page, broker: Broker):
     for action in offers["actions"]:
         method = {
             "refuse_login": "connection.start-ok",
+            "detach": "attach",
             "exception": "queue.declare",
             "reorder": "basic.deliver",
         }.get(action["name"], "basic.publish")

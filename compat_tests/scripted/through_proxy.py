@@ -20,7 +20,7 @@ from fakeamqp.connection import Connection, PeerAddress
 from fakeamqp.faults import Faults
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols.amqp_0_9_1.proxied.connection import ProxiedConnection
-from fakeamqp.protocols.amqp_0_9_1.proxied.legs import BrokerLeg
+from fakeamqp.protocols.base.proxied.legs import BrokerLeg
 from fakeamqp.proxy import IMPOSSIBLE
 
 if sys.version_info >= (3, 11):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fakeamqp.faults.frame_group import FrameGroup
     from fakeamqp.faults.matching import Subject
 
-DELIVERIES = ("basic.deliver", "message.transfer")
+DELIVERIES = ("basic.deliver", "message.transfer", "transfer")
 
 
 class Action:
@@ -51,7 +51,8 @@ def only(subject: Subject, names: Iterable[str], verb: str) -> None:
     """Raise `FaultError` unless the rule is about these methods only."""
     allowed = frozenset(names)
     if subject.confirms or not subject.names <= allowed:
-        raise FaultError(f"{verb} is for {' and '.join(sorted(allowed))}, not for {subject}")
+        here = sorted(name for name in allowed if any(name in each.kinds for each in subject.protocols))
+        raise FaultError(f"{verb} is for {' and '.join(here or sorted(allowed))}, not for {subject}")
 
 
 def one_of(value: Any, known: Iterable[str], name: str) -> Any:
@@ -86,6 +87,14 @@ def _error_code(code: int | str) -> tuple[int, str | None]:
             raise FaultError(f"there is no error code {code!r}{near_match(code, names)}")
         return names[code], code
     return code, next((name for name, number in names.items() if number == code), None)
+
+
+def checked_condition(condition: str) -> str:
+    """A condition of AMQP 1.0: a symbol. One that looks as if the standard had it must be one of these."""
+    known = frozenset().union(*(dialect_named(each).conditions for each in protocols_with("links")))
+    if not condition.isascii() or not condition or (condition.startswith("amqp:") and condition not in known):
+        raise FaultError(f"there is no condition {condition!r}{near_match(condition, known)}")
+    return condition
 
 
 class Drop(Action):
@@ -162,7 +171,9 @@ class ReturnMessage(Action):
         self.words: str = f"return it with {code} {text}"
 
     def check(self, subject: Subject) -> None:
-        only(subject, ("basic.publish",), "return_message()")
+        only(subject, ("basic.publish", "transfer"), "return_message()")
+        if subject.direction != "received":
+            raise FaultError(f"return_message() is for received publishes; {subject} is sent by the broker")
 
     def apply(self, interception: Interception) -> None:
         for group in interception.groups:
@@ -353,7 +364,8 @@ class Reorder(Action):
 
     Delivery tags stay ascending on the wire: the messages change places, and the broker's record of what is
     unsettled with them. So an ack settles the message that came with its tag, and one with `multiple` settles
-    what the client has received up to there. In 0-10 a transfer keeps its command id.
+    what the client has received up to there. In 0-10 a transfer keeps its command id; in 1.0 the delivery ids
+    are those of the order of sending.
     """
 
     label = "Let the next delivery overtake it"
@@ -363,12 +375,14 @@ class Reorder(Action):
         only(subject, DELIVERIES, "reorder()")
         if subject.direction != "sent":
             raise FaultError(f"reorder() is for deliveries: on({subject.said[0]!r}, direction='sent')")
-        if "message.transfer" in subject.names:
-            self.protocols: frozenset[str] = frozenset(protocols_with("sessions"))
+        if subject.names != {"basic.deliver"}:
+            self.protocols: frozenset[str] = frozenset(
+                (*protocols_with("sessions"), *protocols_with("links"))
+            )
             if len(subject.names) > 1 or self.protocols.isdisjoint(subject.among):
                 raise FaultError(
-                    "reorder() is for basic.deliver, or for message.transfer of AMQP 0-10: in 0-9 a transfer "
-                    "is a request with a number of its own; make a rule for each"
+                    "reorder() is for basic.deliver, for message.transfer of AMQP 0-10, or for transfer of "
+                    "1.0: in 0-9 a transfer is a request with a number of its own; make a rule for each"
                 )
 
     def apply(self, interception: Interception) -> None:
@@ -378,7 +392,7 @@ class Reorder(Action):
     def _swap(successor: FrameGroup, groups: list[FrameGroup]) -> list[FrameGroup]:
         """The successor and the groups that it overtakes, with the tags in the order of sending."""
         ordered = [successor, *groups]
-        if not hasattr(successor.method, "delivery_tag"):
+        if not isinstance(getattr(successor.method, "delivery_tag", None), int):
             return ordered
         before = [group.method.delivery_tag for group in ordered]
         tags = dict(zip(before, sorted(before), strict=True))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 
+from fakeamqp.dialects import protocols_with
 from fakeamqp.errors import near_match
-from fakeamqp.faults.actions import Action, one_of, only, reply_text
+from fakeamqp.faults.actions import Action, checked_condition, one_of, only, reply_text
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.frame_group import HEARTBEAT
 from fakeamqp.faults.shapers import How
@@ -51,25 +52,28 @@ class CloseAction(Action):
         """Close it now."""
         raise NotImplementedError
 
-    def apply(self, interception: Interception) -> None:
-        """Close at the right moment."""
-        group, state = interception.group, interception.state
+    def is_over(self, interception: Interception) -> bool:
+        """Pass it on if the close comes after it; returns whether there is nothing left to close."""
+        state = interception.state
         if state.ended:
             interception.groups = []
-            return
+            return True
         if state.ending or interception.rule.removed:
-            return  # Another fault ends the connection; or the rule held the group when it was removed.
+            return True  # Another fault ends the connection; or the rule held the group when it was removed.
         if self._when == "after":
             interception.pass_on()
-            if state.ending:
-                return  # Passing it on has ended the connection in another way.
+        return state.ending  # Passing it on may have ended the connection in another way.
+
+    def apply(self, interception: Interception) -> None:
+        """Close at the right moment."""
+        if self.is_over(interception):
+            return
+        group, state = interception.group, interception.state
         channel = group.channel if self.channel_only and not group.on_connection else None
         allowed: frozenset[str] = frozenset()
         if self.says_why:
             allowed = (
-                frozenset((group.protocol.connection_closer,))
-                if channel is None
-                else group.protocol.allowed_while_closing
+                group.protocol.connection_closers if channel is None else group.protocol.allowed_while_closing
             )
 
         def close() -> None:
@@ -91,19 +95,32 @@ class CloseAction(Action):
 
 
 class CloseConnection(CloseAction):
-    """Closes the connection with a code and a text."""
+    """Closes the connection with a code, or in 1.0 with a condition, and a text."""
 
     label = "Close the connection"
     says_why = True
+    what: ClassVar[str] = "connection"
 
-    def __init__(self, code: int, text: str | None, when: When) -> None:
+    def __init__(self, code: int | str, text: str | None, when: When) -> None:
         self._code = code
-        self._text = reply_text(code, text)
-        super().__init__(when, f"close its {'channel' if self.channel_only else 'connection'} with {code}")
+        self._condition = ""
+        self._text = reply_text(0 if isinstance(code, str) else code, text)
+        if isinstance(code, str):
+            self._condition = checked_condition(code)
+            self.protocols: frozenset[str] | None = frozenset(protocols_with("links"))
+        super().__init__(when, f"close its {self.what} with {code}")
+
+    def check(self, subject: Subject) -> None:
+        if self.protocols is not None and self.protocols.isdisjoint(subject.among):
+            raise FaultError(f"{self._condition!r} is a condition of AMQP 1.0; {subject} needs a reply code")
 
     def close(self, interception: Interception) -> None:
         group = interception.group
-        group.port.close_connection(self._code, self._text, group.index)
+        if self._condition:
+            group.port.close_with(self._condition, self._text, None)
+        else:
+            assert isinstance(self._code, int)
+            group.port.close_connection(self._code, self._text, group.index)
 
 
 class CloseChannel(CloseConnection):
@@ -111,8 +128,10 @@ class CloseChannel(CloseConnection):
 
     label = "Close the channel"
     channel_only = True
+    what: ClassVar[str] = "channel"
 
     def check(self, subject: Subject) -> None:
+        super().check(subject)
         if all(name == HEARTBEAT or name.startswith("connection.") for name in subject.names):
             raise FaultError(f"{subject} belongs to no channel; use close_connection()")
 
@@ -123,8 +142,49 @@ class CloseChannel(CloseConnection):
             group.port.receive(group.data)
         if group.on_connection:
             super().close(interception)
+        elif self._condition:
+            group.port.close_with(self._condition, self._text, group.channel)
         else:
+            assert isinstance(self._code, int)
             group.port.close_channel(group.channel, self._code, self._text, group.index)
+
+
+class DetachLink(CloseAction):
+    """Detaches a link of 1.0; the rest of its session goes on."""
+
+    label = "Detach the link (AMQP 1.0)"
+    protocols: frozenset[str] = frozenset(protocols_with("links"))
+
+    def __init__(self, condition: str, text: str | None, when: When) -> None:
+        if not isinstance(condition, str):
+            raise FaultError(f"a condition is a str such as 'amqp:not-found', not {condition!r}")
+        self._condition = checked_condition(condition)
+        self._text = reply_text(0, text)
+        super().__init__(when, f"detach its link with {condition}")
+
+    def check(self, subject: Subject) -> None:
+        only(subject, ("attach", "flow", "transfer", "detach"), "detach()")
+
+    def apply(self, interception: Interception) -> None:
+        if self.is_over(interception):
+            return
+        group, state = interception.group, interception.state
+        group.port.flush_confirms()
+        if self._when == "before" and group.direction == "received":
+            state.muted[group.channel] = frozenset()
+            interception.pass_on()
+            group.port.flush_confirms()
+            del state.muted[group.channel]
+        interception.drop()
+        if group.direction == "sent":
+            executor = interception.executor
+            executor.defer(interception, lambda: self.close(interception), "fault: it detaches a link")
+        else:
+            self.close(interception)
+
+    def close(self, interception: Interception) -> None:
+        group = interception.group
+        group.port.detach(group.channel, group.method, self._condition, self._text)
 
 
 class Disconnect(CloseAction):
@@ -180,7 +240,8 @@ class RefuseLogin(CloseAction):
         super().__init__("instead", "refuse the login")
 
     def check(self, subject: Subject) -> None:
-        only(subject, ("connection.start-ok", "connection.secure-ok"), "refuse_login()")
+        names = ("connection.start-ok", "connection.secure-ok", "sasl-init", "sasl-response")
+        only(subject, names, "refuse_login()")
 
     def close(self, interception: Interception) -> None:
         """Refuse it; start-ok has the capabilities of the client."""

@@ -38,7 +38,7 @@ class ConnectionFaultState:
         self.watched_prefixes: dict[Direction, frozenset[bytes]] = {}
         """By direction, from `watch` on: the payload prefixes of the methods that faults have to see."""
         self.gathering: dict[int, FrameGroup] = {}
-        """By channel: a method whose content is incomplete."""
+        """By gathering key: a method whose content is incomplete."""
         self.backlog: dict[int, deque[tuple[int, bytes]]] = {}
         """By ordering key: the frames behind a delayed or held frame group."""
         self.backlog_size = 0
@@ -109,7 +109,7 @@ class ConnectionFaultState:
     def complete_publish(self, channel: int, kind: int, payload: bytes) -> None:
         """Add the rest of a remembered publish whose beginning was passed on."""
         publish = self.incomplete.get(channel)
-        if publish is not None and publish.continues_with(kind):
+        if publish is not None and publish.continues_with(kind, payload):
             publish.frames.append((kind, payload))
             if publish.complete:
                 del self.incomplete[channel]
@@ -141,8 +141,11 @@ class ConnectionFaultState:
         protocol = self.protocol
         starts = protocol.starts
         for kind, channel, payload, _ in protocol.cut(octets):
-            if groups and not starts(kind):
-                groups[-1].frames.append((kind, payload))
+            last = groups[-1] if groups else None
+            if last is not None and (
+                not starts(kind) or (last.channel == channel and last.continues_with(kind, payload))
+            ):
+                last.frames.append((kind, payload))
             else:
                 group = protocol.group(self.port, "sent", channel, [(kind, payload)])
                 group.generation = self.generations.get(channel, 0)

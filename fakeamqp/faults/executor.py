@@ -85,9 +85,9 @@ class FaultExecutor:
             interception.release()
         for state in list(self._states.values()):
             # Incomplete frame groups that concern no rule any more pass on.
-            for channel, group in list(state.gathering.items()):
+            for key, group in list(state.gathering.items()):
                 if group.name not in self._names["received"]:
-                    del state.gathering[channel]
+                    del state.gathering[key]
                     if not state.deaf:
                         state.port.receive(group.data)
 
@@ -340,15 +340,16 @@ class FaultExecutor:
                 if state.backlog_size > _MOST_BACKLOG:
                     state.port.pause(True)
                 return True
-        group = state.gathering.get(channel)
+        key = state.protocol.gathering_key(kind, channel, payload) if state.gathering else channel
+        group = state.gathering.get(key)
         if group is None:
             return self._begin(state, kind, channel, payload)
-        if group.continues_with(kind) and state.port.channel_open(channel):
-            return self._continue(state, group, kind, payload)
+        if group.continues_with(kind, payload) and state.port.channel_open(channel):
+            return self._continue(state, group, key, kind, payload)
         if state.protocol.stands_alone(kind):
             return self._begin(state, kind, channel, payload)
         # An unexpected frame, or a closed channel: the connection processes all frames as they came.
-        del state.gathering[channel]
+        del state.gathering[key]
         state.port.receive(group.data)
         return False
 
@@ -361,11 +362,15 @@ class FaultExecutor:
         if (channel, payload) in self._ignored:
             return False
         group = protocol.group(state.port, "received", channel, [(kind, payload)])
+        if group.name in state.channel_closers:
+            for key in [key for key, each in state.gathering.items() if each.channel == channel]:
+                del state.gathering[key]
         if group.name not in self._names["received"]:
             return False
+        if self._parts and group.inline and self._consider(state, group, part="header"):
+            return True
         if not group.has_content and group.method_complete:
-            early = self._parts and group.inline and self._consider(state, group, part="header")
-            return early or self._consider(state, group)
+            return self._consider(state, group)
         if protocol.stands_alone(kind):
             return False  # Frames of another group may come between its frames.
         if not state.port.channel_open(channel):
@@ -374,22 +379,34 @@ class FaultExecutor:
             # The next publish with the same bytes passes at once. Measured with a rule about another
             # routing key, this costs 24 % of the throughput instead of 66 %; and 84 % if the content had to
             # be gathered.
-            if len(self._ignored) < _MOST_IGNORED and all(rule._anywhere for rule in self.rules):
+            if (
+                not group.inline  # A message is never repeated to the byte.
+                and len(self._ignored) < _MOST_IGNORED
+                and all(rule._anywhere for rule in self.rules)
+            ):
                 self._ignored.add((channel, payload))
             return False
-        state.gathering[channel] = group
+        self._gather(state, group, protocol.gathering_key(kind, channel, payload))
         return True
 
-    def _continue(self, state: ConnectionFaultState, group: FrameGroup, kind: int, payload: bytes) -> bool:
-        """Handle the next frame of an incomplete frame group on its channel."""
-        channel = group.channel
+    def _gather(self, state: ConnectionFaultState, group: FrameGroup, key: int) -> None:
+        """Keep an incomplete frame group until its next frame comes."""
+        if group.gathered():
+            state.gathering[key] = group
+        else:
+            state.port.receive(group.data)
+
+    def _continue(
+        self, state: ConnectionFaultState, group: FrameGroup, key: int, kind: int, payload: bytes
+    ) -> bool:
+        """Handle the next frame of an incomplete frame group."""
         group.frames.append((kind, payload))
         # The group is not in `gathering` while rules act, because one of them might be removed.
-        del state.gathering[channel]
+        del state.gathering[key]
         if self._parts and group.header_complete and self._consider(state, group, part="header"):
             return True  # The rest of its frames goes to the connection by itself.
         if not group.complete:
-            state.gathering[channel] = group
+            self._gather(state, group, key)
         elif not self._consider(state, group):
             self.pass_on(state, group)
         return True

@@ -72,6 +72,8 @@ class FrameGroup:
         self.direction = direction
         self.channel: int = channel
         self.frames: list[tuple[int, bytes]] = frames
+        self._method: Any = UNREAD
+        self._content: Any = UNREAD
         self.name: str = self._read_name()
         """The method's name, "heartbeat", or "" for an unknown method."""
         self.settles: tuple[Self, ...] = ()
@@ -86,8 +88,6 @@ class FrameGroup:
         """How often that channel had been closed before it came."""
         self.number: int | None = None
         """In 0-10: the id of a sent command that a rule has taken."""
-        self._method: Any = UNREAD
-        self._content: Any = UNREAD
 
     # --- what it is -----------------------------------------------------------------------------------
 
@@ -119,8 +119,8 @@ class FrameGroup:
         """True once method and content are complete; undecodable content counts as complete."""
         raise NotImplementedError
 
-    def continues_with(self, kind: int) -> bool:
-        """True if its next frame can be of that kind."""
+    def continues_with(self, kind: int, payload: bytes) -> bool:
+        """True if this can be its next frame."""
         raise NotImplementedError
 
     @property
@@ -297,6 +297,10 @@ class FrameGroup:
         return group
 
     # --- what rules do ---------------------------------------------------------------------------
+
+    def gathered(self) -> bool:
+        """Received: it waits for its next frame. False: it cannot, and has to pass on incomplete."""
+        return True
 
     def intercepted(self) -> None:
         """A rule has taken it: it is not sent or processed by itself."""

@@ -118,13 +118,28 @@ class FaultPort(Protocol):
         """In 0-10: the frames of a command, behind a command point if the client expects another id."""
         return frames
 
-    def withhold_delivery(self, number: int, delivery_id: int | None) -> int | None:
+    def withhold_delivery(self, number: int, delivery_id: int, transfers: int) -> int | None:
         """In 1.0: withhold the delivery with this id. Returns the key for `resume_delivery`, or None."""
         return None
 
-    def resume_delivery(self, number: int, key: int) -> int:
+    def resume_delivery(self, number: int, key: int, transfers: int) -> int:
         """In 1.0: the delivery id of a withheld delivery that the client gets now."""
         return key
+
+    def spare_delivery(self, number: int, transfers: int) -> int:
+        """In 1.0: the delivery id of a duplicate of a delivery; settling it has no effect."""
+        raise AssertionError(f"deliveries of {self.protocol} have no ids")
+
+    def message_begun(self, number: int, handle: int | None) -> bool:
+        """In 1.0: True between the transfers of a message: from the client on this link, for None to it."""
+        return False
+
+    def count_gathered(self, number: int, transfers: int) -> bool:
+        """In 1.0: count a transfer that waits for the rest of its message, so that the client goes on.
+
+        `transfers` are those that wait now. False: no more can wait, so they must be received.
+        """
+        return True
 
     # --- received methods that the channel does not receive ---------------------------------------------
     # `what` is what counts: None for a publish in 0-9-x, a `Request` or a `Response` in 0-9, the frames of a
@@ -155,6 +170,14 @@ class FaultPort(Protocol):
 
     def close_connection(self, code: int, text: str, method: int) -> None:
         """Close the connection as an error in `method` does; see `close_channel`."""
+
+    def close_with(self, condition: str, text: str, number: int | None) -> None:
+        """In 1.0: end the session on a channel, or for None close the connection, with this condition."""
+        raise AssertionError(f"errors of {self.protocol} have codes")
+
+    def detach(self, number: int, body: Any, condition: str, text: str) -> None:
+        """In 1.0: detach the link that a performative concerns; one of attach is refused."""
+        raise AssertionError(f"{self.protocol} has no links")
 
     def disconnect(self, *, reset: bool) -> None:
         """End the transport after pending output, without a close method: with FIN, or with a reset."""

@@ -309,20 +309,36 @@ class Rule(BaseRule):
         return self._act(actions.Duplicate(times))
 
     @_row(closing.CloseChannel)
-    def close_channel(self, code: int = 406, text: str | None = None, when: When = "instead") -> Self:
-        """Close its channel.
+    def close_channel(self, code: int | str = 406, text: str | None = None, when: When = "instead") -> Self:
+        """Close its channel; in AMQP 1.0, end its session.
 
         Args:
-            code: any reply code.
+            code: any reply code; or a condition of AMQP 1.0 such as "amqp:not-found". There, a reply code
+                stands for the condition that comes nearest.
             text: the reply text; by default the name of the code, and that a test asked for it.
             when: "instead" of executing the method; "before" its answer, which is never sent; or "after" it.
         """
         return self._act(closing.CloseChannel(code, text, when))
 
     @_row(closing.CloseConnection)
-    def close_connection(self, code: int = 320, text: str | None = None, when: When = "instead") -> Self:
+    def close_connection(
+        self, code: int | str = 320, text: str | None = None, when: When = "instead"
+    ) -> Self:
         """Close its connection; the arguments are those of `close_channel`."""
         return self._act(closing.CloseConnection(code, text, when))
+
+    @_row(closing.DetachLink)
+    def detach(
+        self, condition: str = "amqp:internal-error", text: str | None = None, when: When = "instead"
+    ) -> Self:
+        """Detach its link of AMQP 1.0; an attach is refused. The rest of its session goes on.
+
+        Args:
+            condition: of the error, such as "amqp:not-found".
+            text: the description; by default that a test asked for it.
+            when: see `close_channel`.
+        """
+        return self._act(closing.DetachLink(condition, text, when))
 
     @_row(closing.Disconnect)
     def disconnect(self, how: How = "fin", when: When = "instead") -> Self:

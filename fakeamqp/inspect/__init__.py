@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         ConsumerView as ConsumerView,
         CreditView as CreditView,
         ExchangeView as ExchangeView,
+        LinkView as LinkView,
         PolicyView as PolicyView,
         QueueView as QueueView,
         SessionView as SessionView,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, overload
 
@@ -29,7 +29,8 @@ class ContentView:
 
     `content_class` is "basic", or "file" or "stream" for messages published with these classes. `headers` is
     empty if the message has none. `timestamp` is in seconds since 1970, `expiration` in milliseconds, as
-    text.
+    text. `sections` are those of a message of AMQP 1.0, by name: `header`, `annotations`, `properties`,
+    `application_properties`, one of `data`, `sequence` and `value`, and `footer`; None for other messages.
     """
 
     body: bytes
@@ -49,6 +50,7 @@ class ContentView:
     user_id: str | None = None
     app_id: str | None = None
     content_class: str = "basic"
+    sections: FrozenDict | None = field(default=None, repr=False)
 
     @property
     def text(self) -> str:
@@ -96,7 +98,7 @@ class ContentView:
         return " ".join(words)
 
 
-PROPERTIES = tuple(each.name for each in fields(ContentView))[3:-1]
+PROPERTIES = tuple(each.name for each in fields(ContentView))[3:-2]
 """The names of the properties of a message."""
 
 
@@ -384,7 +386,9 @@ def content_of(message: Message) -> dict[str, Any]:
     """The fields that all views of a message share."""
     properties = message.properties
     values = {name: getattr(properties, name) for name in PROPERTIES if name != "headers"}
+    sections = getattr(properties, "sections", None)
     return {
+        "sections": None if sections is None else frozen(sections(message.body)),
         "body": message.body,
         "exchange": message.exchange,
         "routing_key": message.routing_key,

@@ -517,6 +517,7 @@ class ChannelView:
         prefetch: the maximum number of unacked messages of each new consumer (with `global`, of all
             together); 0 means no limit.
         mode: "confirm" or "tx", in the other protocols "tx" or "dtx", if selected; otherwise None.
+        links: in AMQP 1.0 the links of the session, without those to the management node.
     """
 
     number: int
@@ -524,13 +525,40 @@ class ChannelView:
     unacked: int
     prefetch: int
     mode: Literal["confirm", "tx", "dtx"] | None
+    links: tuple[LinkView, ...] = ()
 
     def __repr__(self) -> str:
         words = [f"<channel {self.number} consumers={len(self.consumers)} unacked={self.unacked}"]
         words.append(f"prefetch={self.prefetch or 'unlimited'}")
         if self.mode is not None:
             words.append(self.mode)
+        if self.links:
+            words.append(f"links={len(self.links)}")
         return " ".join(words) + ">"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkView:
+    """One link of AMQP 1.0.
+
+    Args:
+        handle: the client's number of the link in its session.
+        name: the name of the link.
+        role: what the client is: "sender" or "receiver".
+        address: of the target that the client sends to, or of the source that it receives from; None for the
+            anonymous terminus.
+        queue: the name of the queue that it receives from; None for senders.
+        credit: how many messages may still be sent on the link.
+        delivery_count: how many have been, from an initial number on that depends on the version.
+    """
+
+    handle: int
+    name: str
+    role: Literal["sender", "receiver"]
+    address: str | None
+    queue: str | None
+    credit: int
+    delivery_count: int
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -544,8 +572,8 @@ class ConnectionView:
         client_properties: the properties that the client has sent.
         heartbeat: the negotiated interval, in seconds; 0 means none.
         blocked: the reason why the client may not publish, or None.
-        channels: the open channels by number; in AMQP 0-10 those with an attached session.
-        protocol: the client's protocol version: "0-9-1", "0-10", "0-9" or "0-8".
+        channels: the open channels by number; in AMQP 0-10 and 1.0 those of the sessions.
+        protocol: the client's protocol version: "0-9-1", "0-10", "1-0", "0-9" or "0-8".
         sessions: in AMQP 0-10 the attached sessions, by channel; `Broker.sessions` includes detached ones.
     """
 
@@ -623,6 +651,18 @@ def _channel_view(channel: ClientChannel) -> ChannelView:
         unacked=sum(len(ledger.outstanding) for ledger in channel.ledgers),
         prefetch=channel.prefetch[0] or shared,
         mode=channel.mode,
+        links=tuple(
+            LinkView(
+                handle=int(link.handle),
+                name=link.link_name,
+                role=link.role,
+                address=link.address,
+                queue=link.source_queue,
+                credit=link.credit_left,
+                delivery_count=link.delivery_count,
+            )
+            for link in getattr(channel, "links", ())
+        ),
     )
 
 

@@ -50,6 +50,8 @@ class Row:
         dialect: its `Dialect`.
         method_names: a tuple with the names of its methods.
         check_message: raises WireError for a message that this protocol cannot carry.
+        sections: makes the properties and the body of a message, of a personality, sections and a body.
+        proxied: makes the client's leg of a proxied connection, of the one that has read the header.
         public: makes what `Broker` shows of this protocol alone, of an engine and a broker.
     """
 
@@ -64,6 +66,8 @@ class Row:
         dialect: str = "dialect:DIALECT",
         method_names: str = "method_names:METHOD_NAMES",
         check_message: str = "",
+        sections: str = "",
+        proxied: str = "",
         public: str = "",
     ) -> None:
         self.name = name
@@ -75,6 +79,8 @@ class Row:
             "dialect": dialect,
             "method_names": method_names,
             "check_message": check_message,
+            "sections": sections,
+            "proxied": proxied,
             "public": public,
         }
 
@@ -112,6 +118,18 @@ class Row:
         return check
 
     @cached_property
+    def sections(self) -> Callable[..., Any]:
+        """Makes the properties and the body of a message of sections."""
+        sections: Callable[..., Any] = self._load("sections")
+        return sections
+
+    @cached_property
+    def proxied(self) -> Callable[[Any], Any] | None:
+        """Makes the client's leg of a proxied connection; None for a protocol that a proxy does not know."""
+        made: Callable[[Any], Any] | None = self._load("proxied") if self._entry_points["proxied"] else None
+        return made
+
+    @cached_property
     def public(self) -> Callable[..., Any]:
         """Makes what `Broker` shows of this protocol alone."""
         public: Callable[..., Any] = self._load("public")
@@ -141,6 +159,8 @@ PROTOCOLS = (
         "amqp_1_0",
         ("links",),
         connection="server_connection:Amqp10Connection",
+        sections="sections:message_of",
+        proxied="proxied.connection:ProxiedConnection",
     ),
     Row(
         "0-9",
@@ -181,6 +201,12 @@ def named(name: str) -> Row:
 def by_header(header: bytes) -> Row | None:
     """The row that a protocol header selects; None if there is none."""
     return _by_header.get(header)
+
+
+def proxied_by_header(header: bytes) -> Callable[[Any], Any] | None:
+    """Makes the client's leg of a proxied connection with this header; None where it is not known."""
+    row = by_header(header)
+    return None if row is None else row.proxied
 
 
 def preload() -> None:

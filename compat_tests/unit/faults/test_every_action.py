@@ -12,6 +12,7 @@ from compat_tests.tools.matrix import cases
 from compat_tests.unit.faults import server as amqp_0_9_1
 from compat_tests.unit.faults.amqp_0_9 import server as amqp_0_9
 from compat_tests.unit.faults.amqp_0_10 import server as amqp_0_10
+from compat_tests.unit.faults.amqp_1_0 import server as amqp_1_0
 from fakeamqp.dialects import Direction, dialect_named
 from fakeamqp.faults import FaultError, Rule
 from fakeamqp.faults.rule import ACTIONS
@@ -51,10 +52,19 @@ def connected_010() -> tuple[Any, Any]:
     return server, session.client.connection
 
 
+def connected_10() -> tuple[Any, Any]:
+    server = amqp_1_0.FaultServer()
+    client = server.session()
+    client.sender(handle=0)
+    client.receiver(handle=1, credit=10)
+    return server, client.connection
+
+
 PROTOCOLS: dict[str, Callable[[], tuple[Any, Any]]] = {
     "0-9-1": connected_091,
     "0-9": connected_09,
     "0-10": connected_010,
+    "1-0": connected_10,
 }
 
 

@@ -1674,9 +1674,13 @@
         const said = JSON.stringify(now.channels);
         if (said === told) return;
         told = said;
-        const head = element("thead", "", element("tr", "", ...["Channel", "Mode", "Consumers", "Prefetch", "Unacked"].map((name) => { const made = element("th", "", name); made.scope = "col"; return made; })));
-        const body = element("tbody", "", ...now.channels.slice(0, 200).map((each) => element("tr", "", ...[each.number, each.mode || "plain", each.consumers, each.prefetch || "unlimited", each.unacked].map((value) => element("td", "", String(value))))));
-        channels.replaceChildren(section("Channels", now.channels.length ? "" : "none", ...(now.channels.length ? [element("table", "", head, body)] : [])));
+        const head = (names) => element("thead", "", element("tr", "", ...names.map((name) => { const made = element("th", "", name); made.scope = "col"; return made; })));
+        const body = (rows) => element("tbody", "", ...rows.slice(0, 200).map((values) => element("tr", "", ...values.map((value) => element("td", "", ...seen(String(value)))))));
+        const [title, column] = now.protocol === "1-0" ? ["Sessions", "Session"] : ["Channels", "Channel"];
+        const rows = now.channels.map((each) => [each.number, each.mode || "plain", each.consumers, each.prefetch || "unlimited", each.unacked]);
+        const links = now.channels.flatMap((each) => each.links.map(([name, role, address, credit, count]) => [each.number, name, role, address === null ? "anonymous" : address, credit, count]));
+        channels.replaceChildren(section(title, rows.length ? "" : "none", ...(rows.length ? [element("table", "", head([column, "Mode", "Consumers", "Prefetch", "Unacked"]), body(rows))] : [])),
+          ...(links.length ? [section("Links", "", element("table", "", head(["Session", "Name", "The client is", "Address", "Credit", "Deliveries"]), body(links)))] : []));
       },
     };
   }
@@ -1745,6 +1749,7 @@
     const shows = [];
     if (item.properties.length) shows.push(section("Properties", "", table(item.properties, "Properties")));
     if (item.headers.length) shows.push(section("Headers", "", table(item.headers, "Headers")));
+    if (item.sections.length) shows.push(section("Sections", "", table(item.sections, "Sections")));
     shows.push(bodySection(item.body, item.size));
     return shows;
   }

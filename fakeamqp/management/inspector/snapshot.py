@@ -156,6 +156,10 @@ def _connection(connection: ClientConnection, inspector: Inspector) -> Row:
             "prefetch": channel.prefetch[0]
             or (0 if channel.credit is None else channel.credit.message_limit),
             "mode": channel.mode,
+            "links": [
+                [link.link_name, link.role, link.address, link.credit_left, link.delivery_count]
+                for link in getattr(channel, "links", ())
+            ],
         }
         for channel in connection.open_channels
     ]

@@ -105,7 +105,7 @@ class ResponseLink:
     """The link on which responses go to the client."""
 
     address = MANAGEMENT
-    queue_name = ""
+    source_queue = ""
     settled = True
     largest_message: int | None = None
     filters: Mapping[Any, Any] = {}
@@ -115,7 +115,7 @@ class ResponseLink:
         self.handle: int = body.handle
         self.link_name: str = body.name
         self.delivery_count: int = session.choices.first_delivery_count
-        self.credit: int = 0
+        self.credit_left: int = 0
 
     def flow(self, body: c.Flow) -> None:
         if body.link_credit is None:
@@ -123,17 +123,17 @@ class ResponseLink:
         seen = (
             self.session.choices.first_delivery_count if body.delivery_count is None else body.delivery_count
         )
-        self.credit = max(
+        self.credit_left = max(
             0, ((seen + body.link_credit - self.delivery_count + 0x80000000) & _MASK) - 0x80000000
         )
         if body.drain:
-            self.delivery_count = (self.delivery_count + self.credit) & _MASK
-            self.credit = 0
+            self.delivery_count = (self.delivery_count + self.credit_left) & _MASK
+            self.credit_left = 0
         if body.drain or body.echo:
             self.session.send_flow(
                 handle=self.handle,
                 delivery_count=UInt(self.delivery_count),
-                link_credit=UInt(self.credit),
+                link_credit=UInt(self.credit_left),
                 available=UInt(0),
                 drain=bool(body.drain),
             )
@@ -143,7 +143,7 @@ class ResponseLink:
         number = session.next_delivery_id
         session.next_delivery_id = (number + 1) & _MASK
         self.delivery_count = (self.delivery_count + 1) & _MASK
-        self.credit -= 1
+        self.credit_left -= 1
         transfer = c.Transfer(
             handle=self.handle,
             delivery_id=UInt(number),
@@ -211,8 +211,8 @@ class RequestLink:
         response = next((each for each in links if each.link_name == self.link_name), None)
         if response is None:
             raise EndFault(PRECONDITION_FAILED, "received transfer on half open management link pair")
-        if response.credit <= 0:
-            text = f"insufficient credit ({response.credit}) for management link from RabbitMQ to client"
+        if response.credit_left <= 0:
+            text = f"insufficient credit ({response.credit_left}) for management link from RabbitMQ to client"
             raise EndFault(PRECONDITION_FAILED, text)
         if body.more or not body.settled:
             raise EndFault(INTERNAL_ERROR, "a management request is one settled transfer")

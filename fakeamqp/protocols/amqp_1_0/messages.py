@@ -198,6 +198,15 @@ class SectionProperties:
         """Whether the body is data, and not an encoded value or sequence."""
         return bool(self.prefix) or self.whole is not None
 
+    def sections(self, body: bytes) -> Mapping[str, Any]:
+        """What inspection shows of the message with this body; sections are not decoded when they come."""
+        from fakeamqp.protocols.amqp_1_0.sections import sections_of
+
+        try:
+            return sections_of(self, body)
+        except DecodeError:
+            return {"unreadable": self.bare(body)}
+
     # --- what the model reads -------------------------------------------------------------------------
 
     @property

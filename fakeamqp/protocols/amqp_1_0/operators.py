@@ -49,7 +49,7 @@ def _outgoing(link: SendingLink | ResponseLink) -> dict[str, Any]:
         "handle": link.handle,
         "link_name": link.link_name,
         "source_address": link.address,
-        "queue_name": link.queue_name,
+        "queue_name": link.source_queue,
         "send_settled": link.settled,
         "max_message_size": link.largest_message or "unlimited",
         "filter": [
@@ -57,7 +57,7 @@ def _outgoing(link: SendingLink | ResponseLink) -> dict[str, Any]:
             for name, each in link.filters.items()
         ],
         "delivery_count": link.delivery_count,
-        "credit": link.credit,
+        "credit": link.credit_left,
     }
     if link.session.choices.shows_consumer_timeout:
         facts["consumer_timeout"] = False

@@ -61,9 +61,9 @@ class Amqp10FaultPort(ConnectionFaultPort):
     def receive_duplicate(self, number: int, frames: bytes) -> None:
         """Carry out a frame once more; the client does not count it."""
         session = self._connection.sessions.get(number)
-        body = _body(frames)
-        if session is not None and isinstance(body, c.Transfer):
-            session.uncount(body.handle)
+        bodies = _bodies(frames)
+        if session is not None and isinstance(bodies[0], c.Transfer):
+            session.uncount(bodies[0].handle, len(bodies))
         self._connection.take(frames)
 
     def drop(self, number: int, what: bytes) -> None:
@@ -94,41 +94,72 @@ class Amqp10FaultPort(ConnectionFaultPort):
 
     def _count(self, number: int, frames: bytes) -> tuple[Amqp10Session, c.Transfer] | None:
         session = self._connection.sessions.get(number)
-        body = _body(frames)
-        if session is None or not isinstance(body, c.Transfer):
+        bodies = _bodies(frames)
+        if session is None or not isinstance(bodies[0], c.Transfer):
             return None
-        session.count(body.handle)
-        return session, body
+        session.count(bodies[0].handle, len(bodies))
+        return session, bodies[0]
+
+    def message_begun(self, number: int, handle: int | None) -> bool:
+        session = self._connection.sessions.get(number)
+        if session is None:
+            return False
+        if handle is None:
+            return session.sending_rest
+        link = session.receiving.get(handle)
+        return isinstance(link, ReceivingLink) and link.begun
+
+    def count_gathered(self, number: int, transfers: int) -> bool:
+        session = self._connection.sessions.get(number)
+        if session is not None:
+            session.count_ahead()
+        return True
 
     # --- sent transfers -------------------------------------------------------------------------------
 
-    def spare_number(self, number: int) -> int:
+    def spare_delivery(self, number: int, transfers: int) -> int:
         session = self._connection.sessions.get(number)
-        return 0 if session is None else session.spare_delivery()
+        return 0 if session is None else session.spare_delivery(transfers)
 
-    def withhold_delivery(self, number: int, delivery_id: int | None) -> int | None:
+    def withhold_delivery(self, number: int, delivery_id: int, transfers: int) -> int | None:
         session = self._connection.sessions.get(number)
-        return None if session is None or delivery_id is None else session.withhold(int(delivery_id))
+        return None if session is None else session.withhold(delivery_id, transfers)
 
-    def resume_delivery(self, number: int, key: int) -> int:
+    def resume_delivery(self, number: int, key: int, transfers: int) -> int:
         session = self._connection.sessions.get(number)
-        return 0 if session is None else session.resume_delivery(key)
+        return 0 if session is None else session.resume_delivery(key, transfers)
 
     # --- closing -----------------------------------------------------------------------------------------
 
     def close_channel(self, number: int, code: int, text: str, method: int) -> None:
-        """End a session."""
-        session = self._connection.sessions.get(number)
-        if session is not None:
-            session.fail(EndFault(INTERNAL_ERROR, text))
+        self.close_with(DIALECT.reply_names.get(code, INTERNAL_ERROR), text, number)
 
     def close_connection(self, code: int, text: str, method: int) -> None:
-        """Send close; before the connection is open, fail the handshake."""
+        self.close_with(DIALECT.reply_names.get(code, INTERNAL_ERROR), text, None)
+
+    def close_with(self, condition: str, text: str, number: int | None) -> None:
+        """Send end or close; before the connection is open, fail the handshake."""
         connection = self._connection
-        if connection.state in BEFORE_OPEN:
+        if number is not None:
+            session = connection.sessions.get(number)
+            if session is not None:
+                session.fail(EndFault(condition, text))
+        elif connection.state in BEFORE_OPEN:
             connection.refuse(text)
         elif connection.state not in ENDED:
-            connection.close(INTERNAL_ERROR, text)
+            connection.close(condition, text)
+
+    def detach(self, number: int, body: Any, condition: str, text: str) -> None:
+        session = self._connection.sessions.get(number)
+        handle = getattr(body, "handle", None)
+        if session is None or handle is None:
+            return
+        attached = handle in session.receiving or handle in session.sending
+        if attached:
+            session.detach_for(handle, error(condition, text))
+        elif isinstance(body, c.Attach):
+            source, target = c.read_composite(body.source), c.read_composite(body.target)
+            session.refuse(body, source, target, error(condition, text))
 
     def refuse_login(self, text: str, client_properties: Any) -> None:
         self._connection.send_sasl(c.SaslOutcome(code=1))
@@ -182,6 +213,5 @@ class Amqp10FaultPort(ConnectionFaultPort):
         return count
 
 
-def _body(frames: bytes) -> Any:
-    kind, _, payload, _ = DIALECT.cut(frames)[0]
-    return DIALECT.method(kind, payload)
+def _bodies(frames: bytes) -> list[Any]:
+    return [DIALECT.method(kind, payload) for kind, _, payload, _ in DIALECT.cut(frames)]

@@ -7,7 +7,7 @@ rejected (a queue refused it), and is sent when every queue has decided.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fakeamqp.model.memory import Charge
 from fakeamqp.model.messages.message import Message
@@ -72,6 +72,9 @@ class _Parts:
 class ReceivingLink:
     """One link from a client; without a `destination` each message names its own."""
 
+    role: Literal["sender"] = "sender"
+    source_queue: None = None
+
     def __init__(self, session: Amqp10Session, body: c.Attach, found: Resolved) -> None:
         self.session: Amqp10Session = session
         self.address: str | None = found.answer.address
@@ -89,6 +92,16 @@ class ReceivingLink:
 
     def __repr__(self) -> str:
         return f"<ReceivingLink {self.link_name!r} to {self.destination}>"
+
+    @property
+    def credit_left(self) -> int:
+        """How many messages the client may still send."""
+        return self.credit
+
+    @property
+    def begun(self) -> bool:
+        """Whether a message has come in part."""
+        return self._parts is not None
 
     @property
     def unfinished(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fakeamqp.model.deliveries.delivery import release_all
 from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Grant, Subscription
@@ -59,6 +59,8 @@ _TRUE, _FALSE, _ZERO = b"\x41", b"\x42", b"\x43"
 class SendingLink:
     """One link to a client. It is also its own subscriber: see `model.subscription.Subscriber`."""
 
+    role: Literal["receiver"] = "receiver"
+
     def __init__(
         self,
         session: Amqp10Session,
@@ -107,12 +109,14 @@ class SendingLink:
         return f"<SendingLink {self.link_name!r} from queue {self.subscription.queue.name!r}>"
 
     @property
-    def queue_name(self) -> str:
-        return self.subscription.queue.name
+    def credit_left(self) -> int:
+        """How many messages the client still takes."""
+        return self.grant.messages or 0
 
     @property
-    def credit(self) -> int:
-        return self.grant.messages or 0
+    def source_queue(self) -> str:
+        """The name of its queue."""
+        return self.subscription.queue.name
 
     # --- attach and detach ----------------------------------------------------------------------------
 

@@ -96,13 +96,19 @@ class Amqp10Session:
         """How many transfers the client may still send."""
         self.tolerated: int = 0
         """How many more are taken, since the window was closed by an alarm."""
+        self.stopped: bool = connection.blocked_reason is not None
+        """Whether the window is closed for publishers: during an alarm, or by a fault."""
         self.next_outgoing_id: int = self.choices.first_transfer_id
         self.remote_window: int = begin.incoming_window
         """How many transfers the client still takes."""
         self.remote_outgoing_window: int = begin.outgoing_window
         self.next_delivery_id: int = 0
-        self._waiting: deque[bytes] = deque()
-        """Transfers that the client's window does not admit."""
+        self._waiting: deque[Sequence[bytes]] = deque()
+        """Transfers that the client's window does not admit, by message."""
+        self.sending_rest: bool = False
+        """Whether the client's window has cut the message that is sent now."""
+        self._ahead = 0
+        """How many transfers of the client are counted that have not been carried out: see `count_ahead`."""
         self._outcomes: list[tuple[int, bytes, c.Composite]] = []
         """Delivery id, encoded state and state of publishes, which are sent at the end of the turn."""
         self.open: bool = True
@@ -146,6 +152,12 @@ class Amqp10Session:
         return {each.subscription.tag: each.subscription for each in links}
 
     @property
+    def links(self) -> tuple[ReceivingLink | SendingLink, ...]:
+        """The links, without those to the management node."""
+        links = (*self.receiving.values(), *self.sending.values())
+        return tuple(each for each in links if isinstance(each, (ReceivingLink, SendingLink)))
+
+    @property
     def unfinished(self) -> int:
         return sum(each.unfinished for each in self.receiving.values())
 
@@ -158,8 +170,7 @@ class Amqp10Session:
     def begin(self) -> None:
         """Answer begin (1-0/begin/reply). During an alarm the window begins closed."""
         self.tolerated = self.choices.incoming_window
-        blocked = self.connection.blocked_reason is not None
-        self.incoming_window = 0 if blocked else self.choices.incoming_window
+        self.incoming_window = 0 if self.stopped else self.choices.incoming_window
         self.send(
             c.Begin(
                 remote_channel=self.channel,
@@ -309,9 +320,13 @@ class Amqp10Session:
             self._refuse(body, source, target, LinkFault(condition_of(problem), shown_text(problem)))
 
     def _refuse(self, body: c.Attach, source: Any, target: Any, fault: LinkFault) -> None:
-        """Answer an attach without the far terminus, then detach (1-0/attach/refused)."""
+        """Refuse an attach, or end the session, by personality (1-0/errors/link-scope)."""
         if self.choices.link_errors_end_sessions:
             raise EndFault(fault.condition, fault.text)
+        self.refuse(body, source, target, fault.error)
+
+    def refuse(self, body: c.Attach, source: Any, target: Any, problem: c.Error) -> None:
+        """Answer an attach without the far terminus, then detach (1-0/attach/refused)."""
         sends = body.role is SENDER
         self.send(
             c.Attach(
@@ -325,7 +340,7 @@ class Amqp10Session:
                 initial_delivery_count=None if sends else self.choices.first_delivery_count,
             )
         )
-        self.send(c.Detach(handle=body.handle, closed=True, error=fault.error))
+        self.send(c.Detach(handle=body.handle, closed=True, error=problem))
 
     def _detach(self, body: c.Detach, payload: bytes) -> None:
         """Answer detach; one for an unknown handle is ignored. `closed` makes no difference."""
@@ -371,20 +386,27 @@ class Amqp10Session:
 
     def send_transfers(self, frames: Sequence[bytes]) -> None:
         """Send the transfers of one message, as far as the client's window admits them."""
-        self._waiting.extend(frames)
+        self._waiting.append(frames)
         self._send_waiting()
 
     def _send_waiting(self) -> None:
         waiting = self._waiting
         write = self.connection.outbox.write
         while waiting and self.remote_window > 0:
-            self.remote_window -= 1
-            self.next_outgoing_id = (self.next_outgoing_id + 1) & _MASK
-            write(waiting.popleft())
+            frames = waiting.popleft()
+            count = min(len(frames), self.remote_window)
+            self.remote_window -= count
+            self.next_outgoing_id = (self.next_outgoing_id + count) & _MASK
+            if count < len(frames):
+                waiting.appendleft(frames[count:])
+            # All at once: a fault concerns the whole of a message.
+            self.sending_rest = self.sending_rest or count < len(frames)
+            write(frames[0] if count == 1 else b"".join(frames[:count]))
+            self.sending_rest = count < len(frames)
 
     @property
     def waiting_transfers(self) -> int:
-        return len(self._waiting)
+        return sum(map(len, self._waiting))
 
     def send_flow(self, **fields: Any) -> None:
         """Send a flow with the state of the session, and of a link if `fields` say so."""
@@ -400,28 +422,40 @@ class Amqp10Session:
 
     def alarm(self, raised: bool) -> None:
         """Close the client's window because of an alarm, or open it again (1-0/flow/alarm)."""
+        self.stopped = raised
         self.incoming_window = 0 if raised else self.choices.incoming_window
         self.tolerated = self.choices.incoming_window
         self.send_flow()
 
     def _transfer(self, body: c.Transfer, payload: bytes) -> None:
-        self.next_incoming_id = (self.next_incoming_id + 1) & _MASK
-        self.remote_outgoing_window -= 1
-        blocked = self.connection.blocked_reason is not None
-        if self.incoming_window > 0:
-            self.incoming_window -= 1
-        elif blocked and self.tolerated > 0:
-            self.tolerated -= 1
+        if self._ahead:
+            self._ahead -= 1
         else:
-            excess = self.choices.incoming_window if blocked else 0
-            raise EndFault(
-                WINDOW_VIOLATION, f"incoming window violation (tolerated excess tranfers: {excess})"
-            )
+            self._count_transfer()
         link = self.receiving.get(body.handle)
         if link is None:
             raise EndFault(UNATTACHED_HANDLE, f"Unknown link handle: {body.handle}")
         link.transfer(body, payload)
-        if not blocked and self.open and self.incoming_window <= self.choices.incoming_window // 2:
+        self._renew_window()
+
+    def _count_transfer(self) -> None:
+        """Count a transfer of the client; EndFault where its window is used up."""
+        self.next_incoming_id = (self.next_incoming_id + 1) & _MASK
+        self.remote_outgoing_window -= 1
+        if self.incoming_window > 0:
+            self.incoming_window -= 1
+        elif self.stopped and self.tolerated > 0:
+            self.tolerated -= 1
+        else:
+            excess = self.choices.incoming_window if self.stopped else 0
+            raise EndFault(
+                WINDOW_VIOLATION, f"incoming window violation (tolerated excess tranfers: {excess})"
+            )
+
+    def _renew_window(self) -> None:
+        """Grant the client's window anew when half of it is used, except during an alarm."""
+        half = self.choices.incoming_window // 2
+        if self.incoming_window <= half and self.open and not self.stopped:
             self.incoming_window = self.choices.incoming_window
             self.end_turn()
             self.send_flow()
@@ -471,19 +505,31 @@ class Amqp10Session:
 
     # --- what faults do to transfers ----------------------------------------------------------------------
 
-    def count(self, handle: int) -> None:
-        """Count a transfer of the client that is not carried out."""
-        self.next_incoming_id = (self.next_incoming_id + 1) & _MASK
-        self.incoming_window = max(0, self.incoming_window - 1)
+    def count_ahead(self) -> None:
+        """Count a transfer of the client that waits for the rest of its message."""
+        try:
+            self._count_transfer()
+        except EndFault as fault:
+            self.fail(fault)
+        else:
+            self._ahead += 1
+            self._renew_window()
+
+    def count(self, handle: int, transfers: int) -> None:
+        """Count a message of the client that is not carried out."""
+        ahead = min(transfers, self._ahead)
+        self._ahead -= ahead
+        self.next_incoming_id = (self.next_incoming_id + transfers - ahead) & _MASK
+        self.incoming_window = max(0, self.incoming_window - transfers + ahead)
         link = self.receiving.get(handle)
         if link is not None:
             link.credit -= 1
             link.delivery_count = (link.delivery_count + 1) & _MASK
 
-    def uncount(self, handle: int) -> None:
-        """Undo `count`, for a transfer that the client has not sent."""
-        self.next_incoming_id = (self.next_incoming_id - 1) & _MASK
-        self.incoming_window += 1
+    def uncount(self, handle: int, transfers: int) -> None:
+        """Undo `count`, for a message that the client has not sent."""
+        self.next_incoming_id = (self.next_incoming_id - transfers) & _MASK
+        self.incoming_window += transfers
         link = self.receiving.get(handle)
         if link is not None:
             link.credit += 1
@@ -491,28 +537,26 @@ class Amqp10Session:
 
     def replenish(self, handle: int) -> None:
         """Grant window and credit again, where a transfer that was counted has used half of them."""
-        if self.incoming_window <= self.choices.incoming_window // 2 and not self.connection.blocked_reason:
-            self.incoming_window = self.choices.incoming_window
-            self.send_flow()
+        self._renew_window()
         link = self.receiving.get(handle)
         if isinstance(link, ReceivingLink):
             link.replenish()
 
-    def spare_delivery(self) -> int:
+    def spare_delivery(self, transfers: int) -> int:
         """A delivery id for a copy of a delivery; settling it has no effect."""
         number = self.next_delivery_id
         self.next_delivery_id = (number + 1) & _MASK
-        self.next_outgoing_id = (self.next_outgoing_id + 1) & _MASK
-        self.remote_window -= 1
+        self.next_outgoing_id = (self.next_outgoing_id + transfers) & _MASK
+        self.remote_window -= transfers
         return number
 
-    def withhold(self, delivery_id: int) -> int:
+    def withhold(self, delivery_id: int, transfers: int) -> int:
         """The client does not get a delivery now: the next one has its id. Returns the key to resume it."""
         if delivery_id != (self.next_delivery_id - 1) & _MASK:
             return delivery_id
         self.next_delivery_id = delivery_id
-        self.next_outgoing_id = (self.next_outgoing_id - 1) & _MASK
-        self.remote_window += 1
+        self.next_outgoing_id = (self.next_outgoing_id - transfers) & _MASK
+        self.remote_window += transfers
         self._withheld += 1
         key = _MASK + self._withheld
         delivery = self.ledger.outstanding.pop(delivery_id, None)
@@ -520,11 +564,11 @@ class Amqp10Session:
             self.ledger.enter(key, delivery)
         return key
 
-    def resume_delivery(self, key: int) -> int:
+    def resume_delivery(self, key: int, transfers: int) -> int:
         """The client gets a withheld delivery now. Returns its id."""
         if key <= _MASK:
             return key
-        number = self.spare_delivery()
+        number = self.spare_delivery(transfers)
         delivery = self.ledger.outstanding.pop(key, None)
         if delivery is not None:
             self.ledger.enter(number, delivery)

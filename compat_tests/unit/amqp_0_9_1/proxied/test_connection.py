@@ -16,7 +16,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER, FRAME_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.protocols.amqp_0_9_1.proxied.connection import ProxiedConnection
-from fakeamqp.protocols.amqp_0_9_1.proxied.legs import BrokerLeg, Leg
+from fakeamqp.protocols.base.proxied.legs import BrokerLeg, Leg
 
 HEADER = (2, CONTENT_HEADER.pack(60, 0, 4) + b"\0\0")
 BODY = (3, b"body")

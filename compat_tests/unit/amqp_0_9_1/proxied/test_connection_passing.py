@@ -11,7 +11,7 @@ from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import frame, header_frame, method_frame
 from fakeamqp.protocols.amqp_0_9_1.proxied.connection import ProxiedConnection
-from fakeamqp.protocols.amqp_0_9_1.proxied.legs import MOST_WAITING
+from fakeamqp.protocols.base.proxied.legs import MOST_WAITING
 from fakeamqp.runtime import RealClock
 from fakeamqp.trace.recorder import Recorder
 

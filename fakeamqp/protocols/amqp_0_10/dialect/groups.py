@@ -90,7 +90,7 @@ class CommandGroup(FrameGroup):
     def complete(self) -> bool:
         return self.frames[-1][0] >> 8 & END == END
 
-    def continues_with(self, kind: int) -> bool:
+    def continues_with(self, kind: int, payload: bytes) -> bool:
         return not starts(kind) and kind & TYPE_MASK != CONTROL
 
     @property

@@ -123,7 +123,7 @@ class MethodGroup09(MethodGroup091):
         self._gather()
         return not self.has_content or self._whole or self._broken
 
-    def continues_with(self, kind: int) -> bool:
+    def continues_with(self, kind: int, payload: bytes) -> bool:
         """A header where a content begins, otherwise body frames."""
         self._gather()
         return kind == (FRAME_HEADER if self._assembler.wants_header else FRAME_BODY)

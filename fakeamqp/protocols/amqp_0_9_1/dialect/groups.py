@@ -95,7 +95,7 @@ class MethodGroup091(FrameGroup):
         content = self._read_content()
         return content is None or sum(len(payload) for _, payload in self.frames[2:]) >= content[1]
 
-    def continues_with(self, kind: int) -> bool:
+    def continues_with(self, kind: int, payload: bytes) -> bool:
         """One header frame, then body frames."""
         return kind == (FRAME_CONTENT_HEADER if len(self.frames) == 1 else FRAME_BODY)
 

@@ -10,15 +10,13 @@ is the other one. The runtime moves the bytes of each.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from fakeamqp.errors import printable
 from fakeamqp.model.history import Publication
-from fakeamqp.model.messages.message import Identity, Message
+from fakeamqp.model.messages.message import Message
 from fakeamqp.model.routing import PASSED_ON
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import VERSION_MAJOR, VERSION_MINOR
@@ -33,27 +31,23 @@ from fakeamqp.protocols.amqp_0_9_1.dialect.groups import first_decoded
 from fakeamqp.protocols.amqp_0_9_1.proxied.channel import Consumer, Held, ProxiedChannel, Side
 from fakeamqp.protocols.amqp_0_9_1.proxied.content import Content
 from fakeamqp.protocols.amqp_0_9_1.proxied.frames import FrameCutter
-from fakeamqp.protocols.amqp_0_9_1.proxied.legs import BrokerLeg, Leg
 from fakeamqp.protocols.amqp_0_9_1.proxied.methods import FROM_BROKER, FROM_CLIENT, Handler
 from fakeamqp.protocols.amqp_0_9_1.replies import short_text
 from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.protocols.base.handshakes import no_header
+from fakeamqp.protocols.base.proxied.client_leg import ClientLeg, log
+from fakeamqp.protocols.base.proxied.legs import BrokerLeg
 from fakeamqp.trace.truncation import LONG_BODY
 
 if TYPE_CHECKING:
     from fakeamqp.connection import Connection, PeerAddress
     from fakeamqp.model.state import BrokerState
-    from fakeamqp.model.timers import Timer
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.proxied.port import ProxiedFaultPort
 
 T = TypeVar("T")
 
-_log = logging.getLogger("fakeamqp")
-
 _CLOSE_TIMEOUT = 30.0
-_ANSWER_TIMEOUT = 30.0
-"""Seconds that a broker has for its first byte."""
 _CONNECTION_FORCED = 320
 _DONE = 200
 _HEADER_SIZE = 8
@@ -81,18 +75,18 @@ class OpenChannel:
         self.ledgers: tuple[Any, ...] = (_HeldDeliveries(channel.held),)
 
 
-class ProxiedConnection(Leg):
+class ProxiedConnection(ClientLeg):
     """The leg to the client.
 
     Args:
         state: the time, the tap and the histories of the proxy.
         peer: the client's address.
-        notify: called when the runtime must look at this leg.
+        notify: called when the runtime must look at this leg, or use another one in its place.
         dial: connects the other leg, now or later, and calls its `connected` or `refused`.
+        others: makes the leg of a client that sends this protocol header; None for those that are not known.
     """
 
     protocol: str = "0-9-1"
-    blocked_reason: str | None = None
 
     def __init__(
         self,
@@ -100,28 +94,16 @@ class ProxiedConnection(Leg):
         peer: PeerAddress,
         notify: Callable[[Connection], None],
         dial: Callable[[BrokerLeg], object],
+        others: Callable[[bytes], Callable[[ClientLeg], ClientLeg] | None] = lambda header: None,
     ) -> None:
-        super().__init__(peer.name)
-        self.state = state
-        self.identity: Identity = Identity(self.name)
-        self.client_properties: Mapping[str, Any] = {}
-        self.heartbeat: int = 0
-        self.frame_max: int = 0
-        self.user_name: str | None = None
-        self.virtual_host_name: str | None = None
-        self.heard_at: float = state.clock.now()
+        super().__init__(state, peer.name, notify)
         self.channels: dict[int, ProxiedChannel] = {}
         self.exchange_types: dict[str, str] = {}
         """The types of the exchanges that the client has declared."""
-        self.closing: bool = False
-        """True once the proxy has closed the connection: the client's close-ok is awaited."""
-        self.opened: bool = False
-        """True from open-ok on."""
-        self._notify = lambda: notify(self)
         self._header = b""
-        self.unknown: bool = False
-        """True for a client that does not speak 0-9-1: its bytes pass without being looked at."""
-        self._cutter = FrameCutter()
+        self._others = others
+        self._successor: ClientLeg | None = None
+        """The leg in the place of this one, for a client of another protocol."""
         self._known_publishes: dict[bytes, m.BasicPublish] = {}
         self._known_properties: dict[bytes, BasicProperties] = {}
         self._from_client: dict[int, Content] = {}
@@ -130,14 +112,12 @@ class ProxiedConnection(Leg):
         """The latest frames for the client, of a content that may be whole before all input is read."""
         self._blocking = False
         """True while an alarm of the proxy keeps a publisher waiting."""
-        self._timer: Timer | None = None
         self._refusal = ""
-        self.gone: bool = False
-        """True once the connection is closed or lost: its transport may still be there."""
-        state.connections[self] = None
         self.broker: BrokerLeg = BrokerLeg(self)
-        self.join(self.broker)
         dial(self.broker)
+
+    def new_cutter(self) -> FrameCutter:
+        return FrameCutter()
 
     # --- for the model, faults and views ----------------------------------------------------------------
 
@@ -149,19 +129,10 @@ class ProxiedConnection(Leg):
         return ProxiedFaultPort(self)
 
     @property
-    def waiting(self) -> int:
-        return self.unsent + self.broker.unsent
-
-    @property
     def open_channels(self) -> tuple[OpenChannel, ...]:
         """What views show of the open channels, by ascending number. Consumers are those of the broker."""
         numbers = sorted(number for number, each in self.channels.items() if each.open)
         return tuple(OpenChannel(number, self.channels[number]) for number in numbers)
-
-    @property
-    def over(self) -> bool:
-        """True once nothing can be sent to the client any more."""
-        return self.finished or self.aborted
 
     def channel(self, number: int) -> ProxiedChannel:
         """The channel of this number, made if there is none."""
@@ -172,7 +143,7 @@ class ProxiedConnection(Leg):
 
     def report_opened(self) -> None:
         """The broker has let the client in."""
-        self._report("opened", f"virtual host {self.virtual_host_name!r}")
+        self.report("opened", f"virtual host {self.virtual_host_name!r}")
         self.set_blocked(self.state.blocked_reason)
 
     def close_by_operator(self, code: int, text: str) -> None:
@@ -183,7 +154,7 @@ class ProxiedConnection(Leg):
         if reason == self.blocked_reason or not self.opened:
             return
         self.blocked_reason = reason
-        self._report("unblocked" if reason is None else "blocked", reason or "")
+        self.report("unblocked" if reason is None else "blocked", reason or "")
         if reason is None and self._blocking:
             self._blocking = False
             self._tell_blocked(m.ConnectionUnblocked())
@@ -202,13 +173,16 @@ class ProxiedConnection(Leg):
             return
         if len(self._header) < _HEADER_SIZE:
             data = self._take_header(data)
+        if self._successor is not None:
+            self._successor.receive(data)
+            return
         if self.unknown:
             self.broker.write(data)
             return
         tap = self.state.tap
         for frame_type, number, payload, octets in self._cutter.cut(data):
             if frame_type < 0:
-                self._sent_no_frame("the client", octets, self._cutter.malformed)
+                self.sent_no_frame("the client", self._cutter.malformed, octets)
                 self.broker.write(octets)
             elif tap is None or not tap.received(self, frame_type, number, payload):
                 self.forward(frame_type, number, payload, octets)
@@ -223,29 +197,21 @@ class ProxiedConnection(Leg):
         if len(self._header) == _HEADER_SIZE:
             header = self._header
             known = header.startswith(b"AMQP\0\0") or header == b"AMQP\x01\x01\0\x09"
+            make = None if known or self._refusal else self._others(header)
+            if make is not None:
+                self._successor = make(self)
+                return data[missing:]
             self.unknown = not known
             if header.startswith(b"AMQP"):
-                self._report("connected", "AMQP {}-{}-{}-{}".format(*header[4:]))
+                self.report("connected", "AMQP {}-{}-{}-{}".format(*header[4:]))
             else:
-                _log.warning("%s %s", self.name, no_header(header))
-                self._report("connected", f"it {no_header(header)}")
+                log.warning("%s %s", self.name, no_header(header))
+                self.report("connected", f"it {no_header(header)}")
             if self._refusal:
                 self._tell_refusal()
-            elif not self.broker.heard:
-                why = f"it has not answered in {_ANSWER_TIMEOUT:g} s"
-                self._call_in(_ANSWER_TIMEOUT, lambda: self.broker_refused(why), "ends without an answer")
+            else:
+                self.await_broker()
         return data[missing:]
-
-    def _sent_no_frame(self, side: str, octets: bytes, what: str) -> None:
-        if what:
-            text = f"{side} sent {what}: from here on its bytes pass without being looked at"
-            self._report("malformed", text)
-            _log.warning("%s: %s (%s)", self.name, text, octets[:16].hex())
-
-    def broker_sent_no_frame(self, octets: bytes, what: str) -> None:
-        """Bytes of the broker that belong to no frame pass as they are."""
-        self._sent_no_frame("the broker", octets, what)
-        self.write(octets)
 
     def take(self, frames: bytes, *, counted: bool = True) -> None:
         """Forward whole frames of the client that a fault had kept. A duplicate is not `counted`."""
@@ -332,7 +298,7 @@ class ProxiedConnection(Leg):
         if method == _index(m.ConnectionCloseOk) or method == _index(m.ConnectionClose):
             if method == _index(m.ConnectionClose):
                 self.send(0, m.ConnectionCloseOk())
-            self._finish("close confirmed")
+            self.finish("close confirmed")
 
     def _while_channel_closes(
         self, channel: ProxiedChannel, frame_type: int, payload: bytes, octets: bytes
@@ -414,7 +380,7 @@ class ProxiedConnection(Leg):
         self._pass_to_client(octets)
         self.write(b"".join(content.behind))
 
-    def _pass_parts(self) -> None:
+    def pass_parts(self) -> None:
         """Pass the contents that will not be whole."""
         for content in self._from_broker.values():
             self._pass_frames(content)
@@ -476,18 +442,9 @@ class ProxiedConnection(Leg):
         elif method == _index(m.ChannelCloseOk):
             self._closed_at(channel, "broker")
 
-    def broker_gone(self, rest: bytes) -> None:
-        """The broker has ended its transport: so does the proxy, once the client has got all."""
-        self._pass_parts()
-        self.write(rest)
-        if not self.over:
-            if not self.gone:
-                self._report_end("lost", "the broker has ended the transport")
-            self.end()
-
     def broker_refused(self, why: str) -> None:
         """There is no broker: the client is told with a close of the connection, once it has said AMQP."""
-        _log.warning("%s: no connection to the broker: %s", self.name, why)
+        log.warning("%s: no connection to the broker: %s", self.name, why)
         self._refusal = why
         if len(self._header) == _HEADER_SIZE:
             self._tell_refusal()
@@ -496,7 +453,7 @@ class ProxiedConnection(Leg):
 
     def _tell_refusal(self) -> None:
         """Clients take a close as an answer of the broker only after connection.start."""
-        self._report("refused", self._refusal)
+        self.report("refused", self._refusal)
         if not self.unknown:
             start = m.ConnectionStart(
                 version_major=VERSION_MAJOR,
@@ -508,7 +465,7 @@ class ProxiedConnection(Leg):
             self.send(0, start)
             self.close(_CONNECTION_FORCED, f"CONNECTION_FORCED - the proxy has no broker: {self._refusal}")
         else:
-            self._finish(self._refusal)
+            self.finish(self._refusal)
 
     # --- what the proxy says ----------------------------------------------------------------------------
 
@@ -556,7 +513,7 @@ class ProxiedConnection(Leg):
         self.closing = True
         self.broker.write(method_frame(0, m.ConnectionClose(_DONE, "closed by a proxy", 0, 0).encode()))
         self.broker.end()
-        self._call_in(_CLOSE_TIMEOUT, lambda: self._finish("no close-ok has come"), "ends without close-ok")
+        self.call_in(_CLOSE_TIMEOUT, lambda: self.finish("no close-ok has come"), "ends without close-ok")
 
     def close_channel(self, number: int, code: int, text: str, method: int = 0) -> None:
         """Close a channel on both sides: the client gets this code and text."""
@@ -576,59 +533,7 @@ class ProxiedConnection(Leg):
     def _close_at_broker(self, number: int) -> None:
         self.broker.write(method_frame(number, m.ChannelClose(_DONE, "closed by a proxy", 0, 0).encode()))
 
-    # --- the end ----------------------------------------------------------------------------------------
-
-    def disconnect(self, *, reset: bool) -> None:
-        """End the transports without a close."""
-        self._finish("reset by a fault" if reset else "closed by a fault", reset=reset)
-
-    def receive_eof(self) -> None:
-        if self.has_ended():
-            return
-        rest = self._cutter.rest()
-        self.broker.write(rest)
-        if not self.gone:
-            self._report_end("lost", "the client has ended the transport")
-        self.broker.end()
-        if self.closing or self.broker.ended:
-            self.end(at_once=True)
-        else:
-            self._pass_parts()  # The client may still read, until the broker has ended its side.
-
-    def _finish(self, why: str, *, reset: bool = False) -> None:
-        if not self.gone:
-            self._report_end("closed", why)
-        self.end(reset=reset)
-        self.broker.end(at_once=reset, reset=reset)
-
-    def _call_in(self, seconds: float, callback: Callable[[], object], words: str) -> None:
-        self.stop_timer()
-        due = self.state.clock.now() + seconds
-        self._timer = self.state.timers.call_at(due, callback, f"connection {self.name} {words}")
-
-    def stop_timer(self) -> None:
-        """Cancel what is to happen if the other side stays silent."""
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _report_end(self, event: str, why: str) -> None:
-        self.gone = True
-        self.stop_timer()
-        for channel in self.channels.values():
-            self._settle_all(channel, "requeued")
-        self.state.connections.pop(self, None)
-        self._report(event, why)
-
-    def close_confirmed(self) -> None:
-        """One side has confirmed a close of the other: the end that follows is no loss."""
-        if not self.gone:
-            self._report_end("closed", "close confirmed")
-
     # --- events -----------------------------------------------------------------------------------------
-
-    def _report(self, event: str, detail: str) -> None:
-        if self.state.tap is not None:
-            self.state.tap.connection(self.name, event, printable(detail))
 
     def settle(self, channel: ProxiedChannel, event: str, held: Sequence[tuple[int, Held]]) -> None:
         """Report that the client settles these deliveries, by their tags."""
@@ -636,6 +541,10 @@ class ProxiedConnection(Leg):
         if tap is not None:
             for tag, each in held:
                 tap.event(event, self, *_delivery(each, channel.number, tag))
+
+    def settle_everything(self) -> None:
+        for channel in self.channels.values():
+            self._settle_all(channel, "requeued")
 
     def _settle_all(self, channel: ProxiedChannel, event: str) -> None:
         self.settle(channel, event, list(channel.held.items()))

@@ -22,6 +22,7 @@ from fakeamqp.protocols.amqp_1_0.codec.frames import (
     frame,
 )
 from fakeamqp.protocols.amqp_1_0.codec.types import Described
+from fakeamqp.protocols.amqp_1_0.dialect.conditions import CONDITION_OF_CODE, CONDITIONS
 from fakeamqp.protocols.amqp_1_0.dialect.dialogue import Dialogue10
 from fakeamqp.protocols.amqp_1_0.dialect.frames import (
     KIND_MASK,
@@ -53,6 +54,7 @@ _DIRECTIONS = {
     "sasl-outcome": frozenset(("sent",)),
 }
 _SECRET_FIELDS = frozenset(("initial_response", "challenge", "response"))
+_OF_LINK_IN_PARTS = frozenset(b"\0\x53" + bytes((kind.CODE,)) for kind in (c.Transfer, c.Detach))
 _WHO = ("product", "version", "platform", "connection_name")
 _PROTOCOLS = {0: "AMQP", 3: "SASL"}
 
@@ -72,14 +74,15 @@ class Dialect10(Dialect):
     heartbeat: bytes = EMPTY_FRAME
     overhead: int = HEADER_SIZE
     header_size: int = HEADER_SIZE
-    reply_names: Mapping[int, str] = {}
+    reply_names: Mapping[int, str] = CONDITION_OF_CODE
+    conditions: frozenset[str] = CONDITIONS
     malformations: Mapping[str, Malformation] = MALFORMATIONS
     property_names: tuple[str, ...] = PROPERTIES
     prefix_size = 3
     publishes: frozenset[str] = frozenset((TRANSFER,))
     channel_opener = "begin"
     channel_closers: frozenset[str] = frozenset(("end",))
-    connection_closer = "close"
+    connection_closers: frozenset[str] = frozenset(("close", "sasl-outcome"))
     allowed_while_closing: frozenset[str] = frozenset(("end",))
 
     def __init__(self) -> None:
@@ -149,7 +152,15 @@ class Dialect10(Dialect):
         return not is_protocol_header(kind)
 
     def stands_alone(self, kind: int) -> bool:
-        return True
+        return False
+
+    def gathering_key(self, kind: int, channel: int, payload: bytes) -> int:
+        """Messages on several links of a session can come at once. A detach breaks off that of its link."""
+        if payload[:3] in _OF_LINK_IN_PARTS:
+            handle = getattr(self.method(kind, payload), "handle", None)
+            if handle is not None:
+                return (channel + 1) << 32 | int(handle)
+        return channel
 
     # --- methods, properties and groups -----------------------------------------------------------------
 

@@ -1,4 +1,7 @@
-"""Frame groups of 1.0: each frame is one. A message in several transfers is as many groups."""
+"""Frame groups of 1.0: a performative, or all transfers of one message.
+
+A message to the client that its window cuts in two is no group of its own: no rule concerns it.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,9 @@ from typing_extensions import Self
 from fakeamqp.faults.frame_group import ABSENT, HEARTBEAT, UNREAD, FrameGroup, changed_record
 from fakeamqp.protocols.amqp_1_0.addresses import BadAddress, VersionOne, destination_of
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
+from fakeamqp.protocols.amqp_1_0.codec.frames import HEADER_SIZE
 from fakeamqp.protocols.amqp_1_0.codec.types import UInt
-from fakeamqp.protocols.amqp_1_0.dialect.frames import decode, is_protocol_header, name_of
+from fakeamqp.protocols.amqp_1_0.dialect.frames import KIND_MASK, decode, is_protocol_header, name_of
 from fakeamqp.protocols.amqp_1_0.messages import SectionProperties, encoded_sections, read_message
 from fakeamqp.protocols.base.codec import WireError
 
@@ -19,6 +23,10 @@ if TYPE_CHECKING:
     from fakeamqp.faults.connection_state import ConnectionFaultState
 
 TRANSFER = "transfer"
+_LARGEST = 16_777_216
+"""Bytes of a message that are gathered. Whoever sends more gets the error of the connection."""
+_LARGEST_FRAME = 131_072
+"""Bytes of a frame that brokers take."""
 _OF_CONNECTION = frozenset(
     ("open", "close", "sasl-mechanisms", "sasl-init", "sasl-challenge", "sasl-response", "sasl-outcome")
 )
@@ -27,7 +35,7 @@ _OF_CONNECTION = frozenset(
 class FrameOf10(FrameGroup):
     """See `FrameGroup`."""
 
-    __slots__ = ("_payload", "has_content")
+    __slots__ = ("_size", "has_content")
 
     _settling_field: ClassVar[str] = "first"
 
@@ -35,11 +43,17 @@ class FrameOf10(FrameGroup):
 
     def _read_name(self) -> str:
         kind, payload = self.frames[0]
-        self._payload: bytes = b""
         name = name_of(kind, payload)
-        self.has_content: bool = False  # The message is inside of the transfer.
+        self._size: int = len(payload)
+        self.has_content: bool = False
+        """True if further transfers have the rest of the message."""
         if not name and not payload and not is_protocol_header(kind):
             return HEARTBEAT
+        if name == TRANSFER and self.method is not None:
+            self.has_content = bool(self.method.more)
+            handle = int(self.method.handle) if self.direction == "received" else None
+            if self.port.message_begun(self.channel, handle):
+                return ""  # The rest of a message that has passed on in part.
         return name
 
     @property
@@ -51,8 +65,15 @@ class FrameOf10(FrameGroup):
     def method(self) -> Any:
         if self._method is UNREAD:
             read = decode(*self.frames[0])
-            self._method, self._payload = (None, b"") if read is None else read
+            self._method = None if read is None else read[0]
         return self._method
+
+    @property
+    def _payload(self) -> bytes:
+        """What follows the performatives: the message, as far as it has come."""
+        if not self.inline:
+            return b""
+        return b"".join(read[1] for read in (decode(*each) for each in self.frames) if read is not None)
 
     @property
     def inline(self) -> bool:
@@ -64,10 +85,21 @@ class FrameOf10(FrameGroup):
 
     @property
     def complete(self) -> bool:
-        return True
+        if not self.has_content:
+            return True
+        read = decode(*self.frames[-1])
+        return read is None or not getattr(read[0], "more", False)
 
-    def continues_with(self, kind: int) -> bool:
-        return False
+    def continues_with(self, kind: int, payload: bytes) -> bool:
+        """The next transfer on the link; one without more, or with too much, ends the group."""
+        if not self.has_content or self.complete or self._size > _LARGEST:
+            return False
+        read = decode(kind, payload)
+        continues = (
+            read is not None and isinstance(read[0], c.Transfer) and read[0].handle == self.method.handle
+        )
+        self._size += len(payload) * continues
+        return continues
 
     @property
     def header_complete(self) -> bool:
@@ -77,6 +109,8 @@ class FrameOf10(FrameGroup):
     def _message(self) -> tuple[SectionProperties, bytes] | None:
         """The message, if it is whole in this transfer and can be read."""
         if self._content is UNREAD:
+            if not self.complete:
+                return None
             self._content = None
             if self.method is not None and self.inline:
                 with suppress(WireError):
@@ -141,7 +175,10 @@ class FrameOf10(FrameGroup):
         return ("", "") if found is None else found
 
     def known_early(self, name: str) -> bool:
-        return True
+        """The link tells where a message goes, or on the anonymous terminus the whole of it."""
+        if self.complete or name not in ("exchange", "routing_key"):
+            return True
+        return self.port.link_target(self.channel, self.method.handle) is not None
 
     @property
     def _published_to(self) -> str | None:
@@ -167,14 +204,11 @@ class FrameOf10(FrameGroup):
     ) -> Self:
         """What does not change keeps its bytes."""
         method = self.method
-        payload = self._payload
-        kind = self.frames[0][0]
-        changed = False
+        frames = list(self.frames)
         if fields and method is not None:
-            names = [(each.attribute, each) for each in method.FIELDS]
-            made = changed_record(method, names, fields)
-            if made is not None:
-                method, changed = made, True
+            frames = [self._with_fields(*each, fields) for each in frames]
+            read = decode(*frames[0])
+            method = method if read is None else read[0]
         message = self._message
         if message is not None and (properties or body is not None):
             said, octets = message
@@ -187,31 +221,61 @@ class FrameOf10(FrameGroup):
             if body is not None:
                 octets = body
                 said = said.with_data()
-            payload, changed = encoded_sections(said, octets), True
-        frames = [(kind & 0x1FF, method.encode() + payload)] if changed else list(self.frames)
-        return self._with_frames(frames, channel)
+            frames = self._split(method, encoded_sections(said, octets))
+        group = self._with_frames(frames, channel)
+        group.name = self.name
+        return group
+
+    @staticmethod
+    def _with_fields(kind: int, payload: bytes, fields: dict[str, Any]) -> tuple[int, bytes]:
+        read = decode(kind, payload)
+        if read is not None:
+            body, rest = read
+            made = changed_record(body, [(each.attribute, each) for each in body.FIELDS], fields)
+            if made is not None:
+                return kind & KIND_MASK, made.encode() + rest
+        return kind, payload
+
+    def _split(self, method: Any, payload: bytes) -> list[tuple[int, bytes]]:
+        """The transfers for a message, as large as the broker makes its frames."""
+        kind = self.frames[0][0] & KIND_MASK
+        values = vars(method)
+        more = type(method)(**{**values, "more": True}).encode()
+        last = type(method)(**{**values, "more": values["more"] and False}).encode()
+        room = min(self.port.largest_frame or _LARGEST_FRAME, _LARGEST_FRAME) - HEADER_SIZE - len(more)
+        frames = [
+            (kind, more + payload[at : at + room]) for at in range(0, max(0, len(payload) - room), room)
+        ]
+        return [*frames, (kind, last + payload[len(frames) * room :])]
 
     def duplicate(self) -> Self:
-        """The duplicate of a transfer to the client has a delivery id of its own."""
         group = self.replace()
-        if self.direction == "sent" and self.name == TRANSFER:
-            number = self.port.spare_number(self.channel)
-            group = self.replace(fields={"delivery_id": UInt(number)})
         group.is_duplicate = True
+        group.number = None
         return group
 
     # --- what becomes of it ---------------------------------------------------------------------------
 
+    def gathered(self) -> bool:
+        return self.port.count_gathered(self.channel, len(self.frames))
+
     def intercepted(self) -> None:
         """The client does not count a delivery that does not reach it."""
-        if self.direction == "sent" and self.name == TRANSFER and self.number is None:
-            self.number = self.port.withhold_delivery(self.channel, self.method.delivery_id)
+        of_delivery = self.direction == "sent" and self.name == TRANSFER and self.method is not None
+        if of_delivery and self.number is None and self.method.delivery_id is not None:
+            number = int(self.method.delivery_id)
+            self.number = self.port.withhold_delivery(self.channel, number, len(self.frames))
 
     def encode(self) -> bytes:
-        """A transfer that was withheld has the next delivery id now."""
-        if self.number is None or self.name != TRANSFER:
+        """A transfer that was withheld has the next delivery id now; its duplicate, one of its own."""
+        if self.name != TRANSFER or self.method is None:
             return self.data
-        number = self.port.resume_delivery(self.channel, self.number)
+        if self.is_duplicate:
+            number = self.port.spare_delivery(self.channel, len(self.frames))
+        elif self.number is not None:
+            number = self.port.resume_delivery(self.channel, self.number, len(self.frames))
+        else:
+            return self.data
         self.number = None
         return self.replace(fields={"delivery_id": UInt(number)}).data
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fakeamqp.protocols.amqp_0_9_1.proxied.frames import FrameCutter
-
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_9_1.proxied.connection import ProxiedConnection
+    from fakeamqp.protocols.base.proxied.client_leg import ClientLeg
 
 MOST_UNSENT = 1024 * 1024
 """Bytes for one side that make the proxy stop reading from the other side."""
@@ -94,13 +92,18 @@ class Leg:
 class BrokerLeg(Leg):
     """The leg to the broker. What is written before it is connected waits."""
 
-    def __init__(self, client: ProxiedConnection) -> None:
+    def __init__(self, client: ClientLeg) -> None:
         super().__init__(f"{client.name} (to the broker)")
-        self._client = client
         self.heard: bool = False
         """True once the broker has sent something."""
+        self.serve(client)
+
+    def serve(self, client: ClientLeg) -> None:
+        """Pass on for this client's leg from now on."""
+        self._client = client
+        self._cutter = client.new_cutter()
         self.join(client)
-        self._cutter = FrameCutter()
+        client.join(self)
 
     def connected(self, notify: Callable[[], object]) -> None:
         """The transport is open; `notify` has the runtime look at the leg."""

@@ -1,0 +1,707 @@
+"""The client's leg of a connection of 1.0 through a proxy; see `amqp_0_9_1.proxied.connection`.
+
+Frames of either side are shown to the tap, looked at, and passed to the other side. Their bytes stay what
+they are, unless a fault has changed something: then numbers are translated (`session`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fakeamqp.model.history import Publication
+from fakeamqp.model.messages.message import Message
+from fakeamqp.model.routing import PASSED_ON
+from fakeamqp.protocols.amqp_1_0.codec import composites as c
+from fakeamqp.protocols.amqp_1_0.codec.frames import AMQP, FRAME_HEADER, HEADER_SIZE, SASL, frame, frame_body
+from fakeamqp.protocols.amqp_1_0.codec.types import UInt
+from fakeamqp.protocols.amqp_1_0.dialect import DIALECT
+from fakeamqp.protocols.amqp_1_0.messages import SectionProperties, read_message
+from fakeamqp.protocols.amqp_1_0.proxied.session import (
+    MASK,
+    Held,
+    ProxiedLink,
+    ProxiedSession,
+    destination,
+)
+from fakeamqp.protocols.amqp_1_0.replies import INTERNAL_ERROR, error
+from fakeamqp.protocols.base.codec import WireError
+from fakeamqp.protocols.base.proxied.client_leg import ClientLeg, log
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.amqp_1_0.proxied.port import ProxiedFaultPort
+
+_CLOSE_TIMEOUT = 30.0
+_LARGEST_FRAME = 16 * 1024 * 1024
+"""Bytes of a frame that a proxy waits for. What claims to be larger passes without being looked at."""
+_VIRTUAL_HOST = "vhost:"
+
+
+class FrameCutter:
+    """See `fakeamqp.protocols.base.proxied.client_leg.Cutter`."""
+
+    def __init__(self) -> None:
+        self.malformed: str = ""
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._needed = HEADER_SIZE
+
+    def cut(self, data: bytes) -> Iterator[tuple[int, int, bytes, bytes]]:
+        if self.malformed:
+            yield -1, 0, b"", data
+            return
+        self._parts.append(data)
+        self._size += len(data)
+        if self._size < self._needed:
+            return
+        data = self.rest()
+        position = 0
+        while len(data) - position >= HEADER_SIZE:
+            size, offset, kind, _ = FRAME_HEADER.unpack_from(data, position)
+            if data[position : position + 4] == b"AMQP":
+                size = HEADER_SIZE
+            elif not (8 <= offset * 4 <= size <= _LARGEST_FRAME):
+                self.malformed = f"a frame of type {kind} with {size} bytes"
+                yield -1, 0, b"", data[position:]
+                return
+            if len(data) - position < size:
+                self._needed = size
+                break
+            octets = data[position : position + size]
+            kind, channel, payload, _ = DIALECT.cut(octets)[0]
+            yield kind, channel, payload, octets
+            position += size
+        else:
+            self._needed = HEADER_SIZE
+        self._parts, self._size = [data[position:]], len(data) - position
+
+    def rest(self) -> bytes:
+        rest = b"".join(self._parts)
+        self._parts, self._size = [], 0
+        return rest
+
+
+class ProxiedConnection(ClientLeg):
+    """The leg to a client that has sent the protocol header of 1.0; it takes the place of `before`."""
+
+    protocol: str = "1-0"
+
+    def __init__(self, before: ClientLeg) -> None:
+        before.state.connections.pop(before)
+        super().__init__(before.state, before.name, before.use)
+        self.container_id: str = ""
+        self.sessions: dict[int, ProxiedSession] = {}
+        """By the client's channel."""
+        self.by_broker_channel: dict[int, ProxiedSession] = {}
+        self.rest_passes: bool = False
+        """True while the rest of a delivery passes whose beginning has passed."""
+        self.broker = before.broker
+        self.broker.serve(self)
+        self.report("connected", "AMQP 3-1-0-0")
+        self.await_broker()
+        self.use(self)
+
+    def new_cutter(self) -> FrameCutter:
+        return FrameCutter()
+
+    # --- for the model, faults and views ----------------------------------------------------------------
+
+    @cached_property
+    def fault_port(self) -> ProxiedFaultPort:
+        """The fault port of this connection."""
+        from fakeamqp.protocols.amqp_1_0.proxied.port import ProxiedFaultPort
+
+        return ProxiedFaultPort(self)
+
+    @property
+    def open_channels(self) -> tuple[ProxiedSession, ...]:
+        return tuple(self.sessions[number] for number in sorted(self.sessions) if self.sessions[number].open)
+
+    def close_by_operator(self, code: int, text: str) -> None:
+        self.close(INTERNAL_ERROR, text)
+
+    def set_blocked(self, reason: str | None) -> None:
+        """Close the windows of the sessions for publishers, or open them again."""
+        if reason == self.blocked_reason or not self.opened:
+            return
+        self.blocked_reason = reason
+        self.report("unblocked" if reason is None else "blocked", reason or "")
+        for session in self.open_channels:
+            self.stop(session, reason is not None)
+
+    def stop(self, session: ProxiedSession, stopped: bool) -> None:
+        """Close the window of a session for publishers, or open it again."""
+        session.stopped = stopped
+        self.send(
+            session.number,
+            c.Flow(
+                next_incoming_id=UInt(session.next_in),
+                incoming_window=UInt(0 if stopped else max(0, session.window_left)),
+                next_outgoing_id=UInt(session.next_out),
+                outgoing_window=UInt(MASK),
+            ),
+        )
+
+    # --- the client's bytes -----------------------------------------------------------------------------
+
+    def receive(self, data: bytes) -> None:
+        self.heard_at = self.state.clock.now()
+        tap = self.state.tap
+        for kind, number, payload, octets in self._cutter.cut(data):
+            if self.over:
+                return
+            if kind < 0:
+                self.sent_no_frame("the client", self._cutter.malformed, octets)
+                self.broker.write(octets)
+            elif tap is None or not tap.received(self, kind, number, payload):
+                self.forward(kind, number, payload, octets)
+
+    def take(self, frames: bytes, *, counted: bool = True) -> None:
+        """Forward whole frames of the client that a fault had kept. A duplicate is not `counted`."""
+        duplicate: UInt | None = None
+        parts: list[bytes] = []
+        cut = list(FrameCutter().cut(frames))
+        for kind, number, payload, octets in cut:
+            body, rest = _decoded(kind, payload)
+            if not counted and isinstance(body, c.Transfer):
+                session = self.sessions.get(number)
+                link = None if session is None else session.by_handle.get(body.handle)
+                if session is None or link is None:
+                    return
+                if duplicate is None:
+                    duplicate = session.duplicate(link, len(cut))
+                body.delivery_id = duplicate
+                self.broker.write(frame(AMQP, number, body.encode() + rest))
+                parts.append(rest)
+                if not body.more:
+                    self.published(link, b"".join(parts))
+            else:
+                self.forward(kind, number, payload, octets)
+
+    def forward(self, kind: int, number: int, payload: bytes, octets: bytes) -> None:
+        """Pass a frame of the client to the broker, unless it concerns the proxy alone."""
+        body, rest = _decoded(kind, payload)
+        session = self.sessions.get(number)
+        if self.closing:
+            if isinstance(body, c.Close):
+                self.finish("close confirmed")
+            return
+        if session is not None and session.closing and not isinstance(body, (c.Open, c.Close)):
+            self._while_session_ends(session, body, octets)
+            return
+        handler = _FROM_CLIENT.get(type(body))
+        passes = handler is None or handler(self, Frame(number, body, rest, octets))
+        if isinstance(passes, list):
+            octets = b"".join(_framed(number, each) for each in passes)
+        if passes:
+            self.broker.write(octets)
+
+    def _while_session_ends(self, session: ProxiedSession, body: Any, octets: bytes) -> None:
+        """The proxy has ended a session: until the client has confirmed that, its frames are dropped."""
+        if "client" not in session.closing:
+            session.waiting.append(octets)
+        elif isinstance(body, c.End):
+            self._ended_at(session, "client")
+
+    def _ended_at(self, session: ProxiedSession, side: str) -> None:
+        session.closing.discard(side)
+        if not session.closing:
+            self.forget(session)
+            self.take(b"".join(session.waiting))
+
+    def published(self, link: ProxiedLink, octets: bytes) -> None:
+        """The client has sent the last transfer of a message."""
+        state = self.state
+        properties, body = _message(octets)
+        place = link.destination or destination(properties.fields.to)
+        message = Message(
+            "" if place is None else place.exchange,
+            "" if place is None else place.key_for(properties.fields.subject),
+            properties,
+            body,
+            publisher=self.identity,
+            published_at=state.clock.time(),
+        )
+        virtual_host = self.virtual_host_name or "/"
+        if state.tap is not None:
+            message.number = next(state.message_numbers)
+            state.tap.event("published", None, message, PASSED_ON, virtual_host)
+        if state.published is not None:
+            state.published.append(Publication(virtual_host, message, PASSED_ON))
+
+    # --- the broker's bytes -----------------------------------------------------------------------------
+
+    def receive_from_broker(self, kind: int, number: int, payload: bytes, octets: bytes) -> None:
+        if self.over or self.closing:
+            return
+        body, rest = _decoded(kind, payload)
+        session = self.by_broker_channel.get(number)
+        if session is not None and session.closing and not isinstance(body, (c.Open, c.Close)):
+            if isinstance(body, c.End):
+                self._ended_at(session, "broker")
+            return
+        handler = _FROM_BROKER.get(type(body))
+        passes = handler is None or handler(self, Frame(number, body, rest, octets))
+        if isinstance(passes, list):
+            octets = b"".join(_framed(number, each) for each in passes)
+        if passes:
+            self.pass_to_client(octets)
+
+    def pass_parts(self) -> None:
+        for session in self.sessions.values():
+            for link in session.links:
+                self.write(b"".join(link.frames))
+                link.frames.clear()
+
+    def pass_to_client(self, octets: bytes) -> None:
+        """Send whole frames to the client, or those that the tap returns for them."""
+        tap = self.state.tap
+        self.write(octets if tap is None else tap.sending(self, octets))
+
+    def delivered(
+        self, session: ProxiedSession, link: ProxiedLink, settled: bool, octets: bytes, count: int
+    ) -> None:
+        """The broker has sent the last transfer of a delivery."""
+        properties, content = _message(octets)
+        said = properties.annotations
+        exchange, key = (str(said.get(name, "")) for name in ("x-exchange", "x-routing-key"))
+        message = Message(exchange, key, properties, content)
+        message.published_at = self.state.clock.time()
+        held = Held(link.broker_id, link, message, settled)
+        number = session.delivered(held, count)
+        tap = self.state.tap
+        if tap is not None:
+            message.number = next(self.state.message_numbers)
+            tap.event("delivered", self, *_delivery(held, session.number, number), False)
+
+    def broker_refused(self, why: str) -> None:
+        """As RabbitMQ does before open, the proxy ends the transport without a word."""
+        log.warning("%s: no connection to the broker: %s", self.name, why)
+        self.report("refused", why)
+        self.finish(why)
+
+    # --- what the proxy says ----------------------------------------------------------------------------
+
+    def send(self, number: int, body: c.Composite) -> None:
+        """Send a performative of the proxy to the client."""
+        self.pass_to_client(_framed(number, body))
+
+    def tell_broker(self, number: int, body: c.Composite) -> None:
+        """Send a performative of the proxy to the broker."""
+        self.broker.write(_framed(number, body))
+
+    def close(self, condition: str, text: str) -> None:
+        """Close the connection on both sides: the client gets this condition and text."""
+        if self.closing or self.over:
+            return
+        if not self.opened:
+            self.finish(text)
+            return
+        self.send(0, c.Close(error=error(condition, text)))
+        self.closing = True
+        self.tell_broker(0, c.Close())
+        self.broker.end()
+        self.call_in(_CLOSE_TIMEOUT, lambda: self.finish("no close has come"), "ends without close")
+
+    def refuse_login(self, why: str) -> None:
+        """Tell the client that its login is refused, and end the transports."""
+        self.pass_to_client(frame(SASL, 0, c.SaslOutcome(code=1).encode()))
+        self.finish(why)
+
+    def end_session(self, session: ProxiedSession, condition: str, text: str) -> None:
+        """End a session on both sides: the client gets this condition and text."""
+        if session.closing:
+            return
+        self.send(session.number, c.End(error=error(condition, text)))
+        self.tell_broker(session.number, c.End())
+        self.settle_all(session)
+        session.open = False
+        session.closing = {"client", "broker"}
+
+    def detach(self, session: ProxiedSession, body: Any, condition: str, text: str) -> None:
+        """Detach a link on both sides, or refuse an attach that the broker has not got."""
+        handle: Any = getattr(body, "handle", None)
+        link = session.by_handle.get(handle) if handle is not None else None
+        if link is None and isinstance(body, c.Attach):
+            sends = body.role is False
+            far = c.read_composite(body.source if sends else body.target)
+            answer = {"source" if sends else "target": far}
+            if not sends:
+                answer["initial_delivery_count"] = UInt(0)
+            self.send(session.number, c.Attach(name=body.name, handle=handle, role=not body.role, **answer))
+            link = session.by_handle[int(body.handle)] = ProxiedLink(body)
+            link.closing = {"client"}
+        elif link is not None and not link.closing:
+            self.tell_broker(session.number, c.Detach(handle=UInt(link.handle), closed=True))
+            link.closing = {"client", "broker"}
+        else:
+            return
+        detach = c.Detach(handle=UInt(handle), closed=True, error=error(condition, text))
+        self.send(session.number, detach)
+
+    def regrant(self, session: ProxiedSession, link: ProxiedLink | None) -> None:
+        """Grant credit again that messages have used up which the broker does not get."""
+        flow = None if link is None else session.regrant(link)
+        if flow is not None:
+            self.send(session.number, flow)
+
+    # --- events -----------------------------------------------------------------------------------------
+
+    def settle_everything(self) -> None:
+        for session in self.sessions.values():
+            self.settle_all(session)
+
+    def settle_all(self, session: ProxiedSession) -> None:
+        """What the client holds returns to the broker."""
+        self.settled(session, "requeued", list(session.held.items()))
+        session.held.clear()
+
+    def settled(self, session: ProxiedSession, event: str, held: list[tuple[int, Held]]) -> None:
+        """Report that the client settles these deliveries."""
+        tap = self.state.tap
+        if tap is not None:
+            for number, each in held:
+                tap.event(event, self, *_delivery(each, session.number, number))
+
+    def link_event(self, session: ProxiedSession, event: str, link: ProxiedLink) -> None:
+        """Report a consumer that begins or ends."""
+        if self.state.tap is not None and link.role == "receiver":
+            place = (link.source_queue or "", str(link.handle), self.name, session.number)
+            self.state.tap.event(event, None, None, *place, False, 0, False, True, self.virtual_host_name)
+
+    def forget(self, session: ProxiedSession) -> None:
+        """The session has ended."""
+        self.settle_all(session)
+        self.sessions.pop(session.number, None)
+        for number in [number for number, each in self.by_broker_channel.items() if each is session]:
+            del self.by_broker_channel[number]
+
+    def __repr__(self) -> str:
+        state = "over" if self.gone else "closing" if self.closing else "open" if self.opened else "opening"
+        return f"<ProxiedConnection {self.name} {state} sessions={len(self.sessions)}>"
+
+
+def _decoded(kind: int, payload: bytes) -> tuple[Any, bytes]:
+    """A performative and what follows it; None for a frame that has none or cannot be read."""
+    if kind & 0x1FF not in (AMQP, SASL) or not payload:
+        return None, b""
+    octets = frame_body(kind, payload)
+    try:
+        body, end = c.read_body(octets)
+    except WireError:
+        return None, b""
+    return body, octets[end:]
+
+
+def _framed(number: int, body: c.Composite) -> bytes:
+    return frame(AMQP, number, body.encode())
+
+
+def _message(octets: bytes) -> tuple[SectionProperties, bytes]:
+    try:
+        properties, body = read_message(octets, durable=False, names_queues=True)
+        _ = properties.fields
+    except WireError:
+        return SectionProperties(), octets
+    return properties, body
+
+
+def _delivery(held: Held, number: int, delivery_id: int) -> tuple[Any, ...]:
+    """The values of an event about a delivery, its message first."""
+    queue = held.link.source_queue or ""
+    return held.message, queue, str(int(held.link.handle)), number, delivery_id
+
+
+class Frame(NamedTuple):
+    """A frame with a performative, and what follows it."""
+
+    number: int
+    body: Any
+    rest: bytes
+    octets: bytes
+
+
+Handler = Callable[[ProxiedConnection, Frame], "bool | list[Any]"]
+"""Looks at a frame. Returns True to pass it, False to drop it, or performatives in its place."""
+
+# --- the client's frames ---------------------------------------------------------------------------------
+
+
+def _sasl_init(connection: ProxiedConnection, given: Frame) -> bool:
+    body = given.body
+    parts = (body.initial_response or b"").split(b"\0")
+    if body.mechanism == "PLAIN" and len(parts) == 3:
+        connection.user_name = parts[1].decode("utf-8", "replace")
+    return True
+
+
+def _open(connection: ProxiedConnection, given: Frame) -> bool:
+    body = given.body
+    connection.client_properties = {str(name): each for name, each in (body.properties or {}).items()}
+    connection.container_id = body.container_id
+    name = body.hostname or ""
+    connection.virtual_host_name = name[len(_VIRTUAL_HOST) :] if name.startswith(_VIRTUAL_HOST) else "/"
+    connection.frame_max = min(body.or_default("max_frame_size"), 1 << 24)
+    return True
+
+
+def _begin(connection: ProxiedConnection, given: Frame) -> bool:
+    number, body = given.number, given.body
+    connection.sessions[number] = ProxiedSession(number, body)
+    return True
+
+
+def _attach(connection: ProxiedConnection, given: Frame) -> bool:
+    number, body = given.number, given.body
+    session = connection.sessions.get(number)
+    if session is not None:
+        session.by_handle[int(body.handle)] = ProxiedLink(body)
+    return True
+
+
+def _client_flow(connection: ProxiedConnection, given: Frame) -> bool | list[Any]:
+    number, body = given.number, given.body
+    session = connection.sessions.get(number)
+    if session is None:
+        return True
+    session.window = body.incoming_window
+    link = None if body.handle is None else session.by_handle.get(body.handle)
+    if link is not None and link.closing:
+        return False
+    shift = 0 if link is None else link.shift
+    if link is not None and link.role == "receiver" and body.link_credit is not None:
+        link.credit = body.link_credit
+    if not (session.shift_in or session.shift_out or shift):
+        return True
+    if body.next_incoming_id is not None:
+        body.next_incoming_id = UInt((body.next_incoming_id - session.shift_out) & MASK)
+    body.next_outgoing_id = UInt((body.next_outgoing_id - session.shift_in) & MASK)
+    if body.delivery_count is not None:
+        body.delivery_count = UInt((body.delivery_count - shift) & MASK)
+    return [body]
+
+
+def _client_transfer(connection: ProxiedConnection, given: Frame) -> bool:
+    number, body, rest = given.number, given.body, given.rest
+    session = connection.sessions.get(number)
+    link = None if session is None else session.by_handle.get(body.handle)
+    if session is None or link is None:
+        return True
+    if link.closing:
+        session.shift_in += 1
+        session.next_in = (session.next_in + 1) & MASK
+        return False
+    session.next_in = (session.next_in + 1) & MASK
+    link.parts.append(rest)
+    if not body.more:
+        octets = b"".join(link.parts)
+        link.parts.clear()
+        link.delivery_count = (link.delivery_count + 1) & MASK
+        connection.published(link, octets)
+    return True
+
+
+def _client_disposition(connection: ProxiedConnection, given: Frame) -> bool | list[Any]:
+    number, body = given.number, given.body
+    session = connection.sessions.get(number)
+    if session is None or not body.role:
+        return True
+    state = c.composite_or_value(body.state)
+    held, told = session.settle(body)
+    dead = isinstance(state, c.Rejected) or (isinstance(state, c.Modified) and state.undeliverable_here)
+    event = "acked" if isinstance(state, c.Accepted) else "rejected" if dead else "requeued"
+    connection.settled(session, event, held)
+    return True if told is None else told
+
+
+def _client_detach(connection: ProxiedConnection, given: Frame) -> bool:
+    number, body = given.number, given.body
+    session = connection.sessions.get(number)
+    link = None if session is None else session.by_handle.get(body.handle)
+    if session is not None and link is not None:
+        if "client" in link.closing:
+            _detached(connection, session, link, "client")
+            return False
+        link.parts.clear()
+    return True
+
+
+def _detached(connection: ProxiedConnection, session: ProxiedSession, link: ProxiedLink, side: str) -> None:
+    link.closing.discard(side)
+    if not link.closing:
+        _forget_link(connection, session, link)
+
+
+def _forget_link(connection: ProxiedConnection, session: ProxiedSession, link: ProxiedLink) -> None:
+    if session.by_handle.get(link.handle) is link:
+        del session.by_handle[link.handle]
+    for handle in [handle for handle, each in session.by_broker_handle.items() if each is link]:
+        del session.by_broker_handle[handle]
+    mine = [(number, each) for number, each in session.held.items() if each.link is link]
+    for number, _ in mine:
+        del session.held[number]
+    connection.settled(session, "requeued", mine)
+    connection.link_event(session, "consumer ended", link)
+
+
+_FROM_CLIENT: dict[type[Any], Handler] = {
+    c.SaslInit: _sasl_init,
+    c.Open: _open,
+    c.Begin: _begin,
+    c.Attach: _attach,
+    c.Flow: _client_flow,
+    c.Transfer: _client_transfer,
+    c.Disposition: _client_disposition,
+    c.Detach: _client_detach,
+}
+
+
+# --- the broker's frames ---------------------------------------------------------------------------------
+
+
+def _opened(connection: ProxiedConnection, given: Frame) -> bool:
+    connection.opened = True
+    connection.report("opened", f"virtual host {connection.virtual_host_name!r}")
+    connection.set_blocked(connection.state.blocked_reason)
+    return True
+
+
+def _begun(connection: ProxiedConnection, given: Frame) -> bool:
+    number, body = given.number, given.body
+    session = connection.sessions.get(number if body.remote_channel is None else body.remote_channel)
+    if session is None:
+        return True
+    session.next_out = body.next_outgoing_id
+    session.window_end = (session.next_in + body.incoming_window) & MASK
+    session.stopped = connection.blocked_reason is not None
+    connection.by_broker_channel[number] = session
+    session.open = not session.closing
+    return session.open
+
+
+def _attached(connection: ProxiedConnection, given: Frame) -> bool:
+    number, body = given.number, given.body
+    session = connection.by_broker_channel.get(number)
+    named = [
+        each
+        for each in (() if session is None else session.links)
+        if each.link_name == body.name and (each.role == "sender") is bool(body.role)
+    ]
+    if session is not None and named:
+        session.by_broker_handle[int(body.handle)] = named[-1]
+        connection.link_event(session, "consumer added", named[-1])
+        return not named[-1].closing
+    return True
+
+
+def _broker_flow(connection: ProxiedConnection, given: Frame) -> bool | list[Any]:
+    number, body = given.number, given.body
+    session = connection.by_broker_channel.get(number)
+    if session is None:
+        return True
+    link = None if body.handle is None else session.by_broker_handle.get(body.handle)
+    if link is not None and link.closing:
+        return False
+    if body.next_incoming_id is not None:
+        session.window_end = (body.next_incoming_id + body.incoming_window) & MASK
+    shift = 0 if link is None else link.shift
+    if link is not None and link.role == "sender" and body.link_credit is not None:
+        link.limit = (body.delivery_count or 0) + body.link_credit
+        link.seen_limit, link.credit = link.limit + shift, body.link_credit
+    if not (session.shift_in or session.shift_out or shift or session.stopped):
+        return True
+    if body.next_incoming_id is not None:
+        body.next_incoming_id = UInt((body.next_incoming_id + session.shift_in) & MASK)
+    body.next_outgoing_id = UInt((body.next_outgoing_id + session.shift_out) & MASK)
+    if session.stopped:
+        body.incoming_window = UInt(0)
+    if body.delivery_count is not None:
+        body.delivery_count = UInt((body.delivery_count + shift) & MASK)
+    return [body]
+
+
+def _broker_transfer(connection: ProxiedConnection, given: Frame) -> bool | list[Any]:
+    """Pass the transfers of a delivery together; those that fill the client's window, as they are."""
+    number, body, rest = given.number, given.body, given.rest
+    session = connection.by_broker_channel.get(number)
+    link = None if session is None else session.by_broker_handle.get(body.handle)
+    if session is None or link is None:
+        return True
+    if link.closing:
+        session.drop_transfer(bool(body.more))
+        return False
+    octets = given.octets
+    if body.delivery_id is not None:
+        link.broker_id = int(body.delivery_id)
+        number_there = session.client_id(body.delivery_id)
+        if number_there != body.delivery_id:
+            body.delivery_id = number_there
+            octets = frame(AMQP, number, body.encode() + rest)
+    link.frames.append(octets)
+    link.parts.append(rest)
+    if body.more:
+        if len(link.frames) < session.window:
+            return False
+        frames, link.frames = link.frames, []
+        link.passed += len(frames)
+        connection.rest_passes = True
+        connection.pass_to_client(b"".join(frames))
+        connection.rest_passes = False
+        return False
+    message, frames = b"".join(link.parts), link.frames
+    link.parts, link.frames = [], []
+    connection.delivered(session, link, bool(body.settled), message, len(frames) + link.passed)
+    connection.rest_passes, link.passed = bool(link.passed), 0
+    connection.pass_to_client(b"".join(frames))
+    connection.rest_passes = False
+    return False
+
+
+def _broker_disposition(connection: ProxiedConnection, given: Frame) -> bool | list[Any]:
+    number, body = given.number, given.body
+    session = connection.by_broker_channel.get(number)
+    if session is None:
+        return True
+    if body.role:
+        return not session.concerns_duplicates(body)
+    told = session.settled(body)
+    return True if told is None else told
+
+
+def _broker_detach(connection: ProxiedConnection, given: Frame) -> bool:
+    number, body = given.number, given.body
+    session = connection.by_broker_channel.get(number)
+    link = None if session is None else session.by_broker_handle.get(body.handle)
+    if session is not None and link is not None:
+        if "broker" in link.closing:
+            _detached(connection, session, link, "broker")
+            return False
+        _forget_link(connection, session, link)
+    return True
+
+
+def _broker_end(connection: ProxiedConnection, given: Frame) -> bool:
+    number = given.number
+    session = connection.by_broker_channel.get(number)
+    if session is not None:
+        connection.forget(session)
+    return True
+
+
+def _broker_close(connection: ProxiedConnection, given: Frame) -> bool:
+    connection.close_confirmed()
+    return True
+
+
+_FROM_BROKER: dict[type[Any], Handler] = {
+    c.Open: _opened,
+    c.Begin: _begun,
+    c.Attach: _attached,
+    c.Flow: _broker_flow,
+    c.Transfer: _broker_transfer,
+    c.Disposition: _broker_disposition,
+    c.Detach: _broker_detach,
+    c.End: _broker_end,
+    c.Close: _broker_close,
+}
