@@ -34,7 +34,7 @@ PROTOCOLS = (PROTOCOL_0_9_1, "0-9", "0-10", "1-0")
 #: Those that share their bytes, so that one test can run over both.
 SHARING = (PROTOCOL_0_9_1, "0-9")
 #: Those whose every rule must have a test or an exception; the others are on their way.
-COMPLETE = frozenset((PROTOCOL_0_9_1, "0-9", "0-10"))
+COMPLETE = frozenset(PROTOCOLS)
 #: The marks that name rules.
 MARKS = ("rule", "deviates")
 #: The personality that brokers have unless they are told otherwise, and the one that follows the documents.

@@ -153,7 +153,7 @@ def test_largest_frame_of_512_octets_is_taken_and_of_511_not(server: Server) -> 
     server.logged_in().send(c.Open(container_id="x", max_frame_size=511)).expect_silent_end()
 
 
-@rule("1-0/open/channel-max-default", "1-0/open/channel-max-exceeded", "1-0/begin/several")
+@rule("1-0/open/channel-max", "1-0/open/channel-max-default", "1-0/open/channel-max-exceeded")
 def test_channels_up_to_the_brokers_maximum_may_be_used(server: Server) -> None:
     client = server.logged_in()
     assert client.open(channel_max=None).channel_max == 63

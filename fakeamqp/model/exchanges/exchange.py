@@ -17,6 +17,7 @@ from fakeamqp.model.arguments.exchange_arguments import ExchangeOptions, exchang
 from fakeamqp.model.equivalence import freeze
 from fakeamqp.model.erlang import type_name
 from fakeamqp.model.errors import PreconditionFailed
+from fakeamqp.timestamps import Timestamp
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges.system import Service
@@ -403,8 +404,8 @@ class HeadersExchange(Exchange):
 
     def _sent(self, value: Any) -> Any:
         """A message's header in comparable form; some personalities compare timestamps in milliseconds."""
-        if self._in_milliseconds and isinstance(value, int) and type(value) not in (int, bool):
-            return int(value) * 1000  # A timestamp is the only other integer type.
+        if self._in_milliseconds and isinstance(value, Timestamp):
+            return int(value) * 1000
         return _matchable(value, self._by_value)
 
     def _added(self, binding: Binding) -> None:
@@ -491,9 +492,14 @@ def _numbered_names(names: Iterable[str]) -> list[str]:
 
 
 def _matchable(value: Any, by_value: bool) -> Any:
-    """Comparable: text and bytes of the same content are equal (measured), `by_value` 1 and 1.0 as well."""
-    if by_value and isinstance(value, float):
-        return value
+    """Comparable: text and bytes of the same content are equal (measured), `by_value` 1 and 1.0 as well.
+
+    So are whole numbers, and floating-point numbers, of any width (RabbitMQ: measured on 4.0.5 and 4.3.6).
+    """
+    if isinstance(value, float):
+        return value if by_value else freeze(float(value))
+    if isinstance(value, int) and not isinstance(value, (bool, Timestamp)):
+        return freeze(int(value))
     return freeze(value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value)
 
 

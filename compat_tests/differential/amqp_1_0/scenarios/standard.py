@@ -8,7 +8,19 @@ from compat_tests.differential.amqp_1_0.scenarios.play import Play, each, filled
 from compat_tests.scripted.amqp_1_0 import RECEIVER, SENDER, attach, message, section
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.frames import EMPTY_FRAME, PROTOCOL_HEADER, SASL_HEADER, frame
-from fakeamqp.protocols.amqp_1_0.codec.types import Described, Symbol, UByte, UInt, encode_value
+from fakeamqp.protocols.amqp_1_0.codec.types import (
+    Byte,
+    Described,
+    Float,
+    Int,
+    Short,
+    Symbol,
+    UByte,
+    UInt,
+    ULong,
+    UShort,
+    encode_value,
+)
 
 DETACH = c.Detach(handle=0, closed=True).encode()
 
@@ -615,6 +627,22 @@ def values(play: Play, value: Any) -> None:
     peer.note()
     receiver = play.peer("receiver").session().receiver(queue, 0, credit=1)
     receiver.note()
+
+
+NUMBERS: tuple[Any, ...] = (
+    *(UByte(1), UShort(1), UInt(1), ULong(1), Byte(1), Short(1), Int(1), 1),
+    *(1.0, Float(1), True, "1", Symbol("1")),
+)
+
+
+@each(uint=UInt(1), int=Int(1), long=1, ubyte=UByte(1), double=1.0, text="1", true=True)
+def headers_exchange(play: Play, value: Any) -> None:
+    queue, exchange = play.declare(), play.exchange("headers")
+    play.bind(exchange, queue, "", x_match="all", a=value)
+    peer = play.peer().session().sender(f"/exchanges/{exchange}")
+    for number in NUMBERS:
+        peer.transfer(payload=message(application={"a": number}))
+    peer.note()
 
 
 @scenario
