@@ -304,7 +304,7 @@ def _shape(parts: list[str]) -> tuple[str, ...]:
 
 
 def _decoded(text: str) -> str:
-    return unquote_to_bytes(text).decode("utf-8", "surrogateescape")
+    return unquote_to_bytes(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
 
 def _plain(value: Any) -> Any:
@@ -521,7 +521,7 @@ def _arguments_hash(arguments: Mapping[str, Any]) -> str:
     if not arguments:
         return ""
     table: list[Any] = [
-        (name.encode(), Atom("longstr"), _hashable(value)) for name, value in sorted(arguments.items())
+        (_hashable(name), Atom("longstr"), _hashable(value)) for name, value in sorted(arguments.items())
     ]
     try:
         number = phash2(table, 32)

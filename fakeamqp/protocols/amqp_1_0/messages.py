@@ -11,6 +11,7 @@ encoded sections of the body with the footer, of type "amqp-1.0" (RabbitMQ: meas
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -172,6 +173,8 @@ class SectionProperties:
                 self._fields = composite_of(value, Properties)
             elif isinstance(value.value, dict):
                 self._application = value.value
+            else:
+                raise DecodeError("{invalid_section_value,map}")
 
     def _changed(self, **values: Any) -> Self:
         copy = type(self)(
@@ -255,7 +258,9 @@ class SectionProperties:
     @property
     def app_id(self) -> str | None:
         value: str | None = self.fields.group_id
-        return None if value is None or len(value.encode()) > _LONGEST_SHORT else value
+        return (
+            None if value is None or len(value.encode("utf-8", "surrogateescape")) > _LONGEST_SHORT else value
+        )
 
     @property
     def headers(self) -> dict[str, Any] | None:
@@ -263,7 +268,7 @@ class SectionProperties:
         if self._headers is None:
             found: dict[str, Any] = {}
             for name, value in self.application_properties.items():
-                if isinstance(name, str) and len(name.encode()) <= _LONGEST_SHORT:
+                if isinstance(name, str) and len(name.encode("utf-8", "surrogateescape")) <= _LONGEST_SHORT:
                     kept, value = header_of(value)
                     if kept:
                         found[str(name)] = value
@@ -465,7 +470,9 @@ def read_message(data: bytes, *, durable: bool, names_queues: bool) -> tuple[Sec
             code, start = _section(data, offset)
             if code == Header.CODE:
                 value, behind = read_value(data, start)
-                header = Header.of_list(value) if isinstance(value, list) else None
+                # RabbitMQ ignores fields of wrong types (measured on 4.0.5 and 4.3.6).
+                with suppress(DecodeError):
+                    header = Header.of_list(value) if isinstance(value, list) else None
             elif code == 0x72:
                 value, behind = read_value(data, start)
                 annotations = _checked_annotations(value)
