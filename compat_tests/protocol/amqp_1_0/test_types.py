@@ -109,8 +109,6 @@ INVALID: dict[str, bytes] = {
     "boolean": b"\x56\x02",
     "char": b"\x73\0\x11\0\0",
     "odd-map": b"\xc1\x02\x01\x40",
-    "list-too-long": b"\xc0\x03\x01\x40\x40",
-    "list-too-short": b"\xc0\x02\x02\x40",
     "map-too-long": b"\xc1\x04\x02\x40\x40\x40",
     "array-too-long": b"\xe0\x04\x01\x50\x01\x02",
     "array-of-nothing": b"\xe0\x03\x01\x3f\x01",
@@ -140,6 +138,17 @@ def test_invalid_value_in_a_frame_closes_the_connection(server: Server, name: st
     client = server.session()
     body = b"\0\x53\x16" + (b"\xc0" + bytes((len(INVALID[name]) + 1, 1)) + INVALID[name])
     client.send_bytes(frame(0, 0, body)).expect_close("amqp:internal-error")
+
+
+@pytest.mark.deviates("1-0/types/compound")
+@pytest.mark.parametrize(
+    ("octets", "items"),
+    [(b"\xc0\x03\x01\x40\x40", [None, None]), (b"\xd0\0\0\0\x05\xff\xff\xff\xff\x41", [True])],
+)
+def test_list_has_the_items_that_fill_its_size_whatever_its_count_is(
+    octets: bytes, items: list[object]
+) -> None:
+    assert read_value(octets) == (items, len(octets))
 
 
 @rule("1-0/types/map-order")

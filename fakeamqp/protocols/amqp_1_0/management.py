@@ -533,7 +533,7 @@ def _arguments_hash(arguments: Mapping[str, Any]) -> str:
     if not arguments:
         return ""
     table: list[Any] = [
-        (name.encode(), Atom("longstr"), _hashable(value)) for name, value in sorted(arguments.items())
+        (_hashable(name), Atom("longstr"), _hashable(value)) for name, value in sorted(arguments.items())
     ]
     try:
         number = phash2(table, 32)

@@ -14,12 +14,11 @@ from fakeamqp.model.messages.message import Message
 from fakeamqp.model.routing import UNROUTABLE, Copies, is_reply_address
 from fakeamqp.protocols.amqp_1_0.addresses import BadAddress, Destination, VersionOne, destination_of
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
+from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
 from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UByte, UInt, ULong
 from fakeamqp.protocols.amqp_1_0.filters import offered_capabilities
 from fakeamqp.protocols.amqp_1_0.messages import (
-    MissingBody,
     SectionProperties,
-    UnreadableMessage,
     read_message,
 )
 from fakeamqp.protocols.amqp_1_0.replies import (
@@ -234,15 +233,11 @@ class ReceivingLink:
                 names_queues=session.choices.replies_name_queues,
                 strict=session.choices.checks_sections,
             )
-            place = self.destination
-            needed = place is None or place.routing_key is None or b"\x53\x73" in octets[:64]
-            fields = properties.fields if needed else None
-        except MissingBody as problem:
-            raise self._unreadable(problem) from None
-        except UnreadableMessage as problem:
+            fields = properties.fields  # Reads the application properties as well.
+        except DecodeError as problem:
             raise self._unreadable(problem) from None
         destination = self.destination
-        if fields is not None and fields.user_id is not None:
+        if fields.user_id is not None:
             self._check_user(fields.user_id)
         if destination is None:
             found = self._destination_of(parts, properties)
@@ -269,7 +264,7 @@ class ReceivingLink:
             message.copies = Copies(tuple(copies), ())
         self._publish(parts, message)
 
-    def _unreadable(self, problem: UnreadableMessage) -> EndFault | LinkFault:
+    def _unreadable(self, problem: DecodeError) -> EndFault | LinkFault:
         if self.session.choices.unreadable_messages_end_sessions:
             return EndFault(INTERNAL_ERROR, str(problem))
         return LinkFault(DECODE_ERROR, f"failed to parse message: {problem}")

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from fakeamqp.protocols.amqp_1_0.codec.types import (
     Array,
+    Blank,
     Byte,
     Char,
     Decimal32,
@@ -35,7 +36,7 @@ _OF_TAG: Final[Mapping[str, type[Any]]] = {
     **{"l": int, "L": int, "f": Float, "d": float},
 }
 """Tag of a field table -> class of the value in 1.0."""
-_DROPPED: Final = (Decimal32, Decimal64, Decimal128, Char, Described)
+_DROPPED: Final = (Blank, Decimal32, Decimal64, Decimal128, Char, Described)
 
 
 def header_of(value: Any, *, inside: bool = False) -> tuple[bool, Any]:

@@ -96,6 +96,13 @@ class Decimal128(bytes):
     """Sixteen bytes of a decimal number, as they came."""
 
 
+class Blank(bytes):
+    """An array whose items have no octets, such as null or an empty list, as it came.
+
+    Its count may be anything, so that reading the items could take all memory; RabbitMQ does not (4.3.6).
+    """
+
+
 class Array(list[Any]):
     """Values of one type. `of` is the class of its items; an empty one has that of its constructor."""
 
@@ -176,7 +183,7 @@ def _boolean(octet: int) -> bool:
 
 
 def _text(octets: bytes) -> str:
-    """Text, which may be no UTF-8 (RabbitMQ: measured on 4.3.6)."""
+    """Bytes that are not UTF-8 are kept: RabbitMQ does not look at them (measured on 4.0.5 and 4.3.6)."""
     return octets.decode("utf-8", "surrogateescape")
 
 
@@ -200,41 +207,34 @@ def _extent(data: bytes, offset: int, width: int) -> tuple[int, int, int]:
     end = offset + width + size
     if end > len(data) or end < start:
         raise DecodeError("a compound value is cut short")
-    if count > end - start and width == 4 and count > 0xFFFF:
-        raise DecodeError(f"a compound value announces {count} items in {end - start} bytes")
     return count, start, end
 
 
-def _list(width: int) -> Reader:
-    def read(data: bytes, offset: int, depth: int) -> tuple[Any, int]:
-        count, offset, end = _extent(data, offset, width)
-        items = []
-        for _ in range(count):
-            item, offset = read_value(data, offset, depth + 1)
-            items.append(item)
-        if offset != end:
-            raise DecodeError("the items of a list do not fill it")
-        return items, end
+def _items(data: bytes, offset: int, width: int, depth: int) -> tuple[list[Any], int]:
+    """The values that fill a list or a map; RabbitMQ ignores their count (measured on 4.0.5 and 4.3.6)."""
+    _, offset, end = _extent(data, offset, width)
+    items = []
+    while offset < end:
+        item, offset = read_value(data, offset, depth + 1)
+        items.append(item)
+    if offset != end:
+        raise DecodeError("the items of a compound value do not fill it")
+    return items, end
 
-    return read
+
+def _list(width: int) -> Reader:
+    return lambda data, offset, depth: _items(data, offset, width, depth)
 
 
 def _map(width: int) -> Reader:
     def read(data: bytes, offset: int, depth: int) -> tuple[Any, int]:
-        count, offset, end = _extent(data, offset, width)
-        if count % 2:
+        items, end = _items(data, offset, width, depth)
+        if len(items) % 2:
             raise DecodeError("a map has a key without a value")
-        found: dict[Any, Any] = {}
-        for _ in range(count // 2):
-            key, offset = read_value(data, offset, depth + 1)
-            value, offset = read_value(data, offset, depth + 1)
-            try:
-                found[key] = value
-            except TypeError:
-                raise DecodeError("a key of a map is a list or a map") from None
-        if offset != end:
-            raise DecodeError("the entries of a map do not fill it")
-        return found, end
+        try:
+            return dict(zip(items[::2], items[1::2], strict=True)), end
+        except TypeError:
+            raise DecodeError("a key of a map is a list or a map") from None
 
     return read
 
@@ -245,6 +245,7 @@ _NOT_IN_ARRAYS: Final = frozenset((0x52, 0x53, 0x54, 0x55, 0x74, 0x84, 0x94, 0xC
 
 def _array(width: int) -> Reader:
     def read(data: bytes, offset: int, depth: int) -> tuple[Any, int]:
+        whole = offset
         count, offset, end = _extent(data, offset, width)
         descriptor: Any = None
         code = data[offset]
@@ -257,7 +258,9 @@ def _array(width: int) -> Reader:
         of = TYPE_OF_CODE.get(code)
         if reader is None or of is None or code in _NOT_IN_ARRAYS:
             raise DecodeError(f"{{failed_to_parse_constructor,{code}}}")
-        if count > 0xFFFF and count > end - offset:
+        if descriptor is None and code >> 4 == 4 and offset == end:
+            return Blank(bytes((0xE0 if width == 1 else 0xF0,)) + data[whole:end]), end
+        if count > end - offset:
             raise DecodeError(f"an array announces {count} items in {end - offset} bytes")
         items = []
         for _ in range(count):
@@ -477,6 +480,7 @@ _WIDEST: dict[type[Any], tuple[int, Callable[[Any], bytes]]] = {
     type(None): (0x40, lambda value: b""),
     list: (0xD0, lambda value: _compound([encode_value(item) for item in value])),
     dict: (0xD1, lambda value: _compound([encode_value(each) for pair in value.items() for each in pair])),
+    Array: (0xF0, lambda value: _array_in_array(value)),
 }
 """Class -> the code of its widest encoding, and the bytes of a value without the code: for arrays."""
 
@@ -490,18 +494,28 @@ def _compound(items: list[bytes]) -> bytes:
     return struct.pack(">II", len(body) + 4, len(items)) + body
 
 
-def _encode_array(value: Array) -> bytes:
+def _array_octets(value: Array) -> bytes:
+    """The constructor of an array and its items."""
     of = value.of
     if of is Described:
         inner = Array([each.value for each in value])
         code, pack = _WIDEST[inner.of]
         constructor = b"\0" + encode_value(value[0].descriptor) + bytes((code,))
-        body = constructor + b"".join(pack(each) for each in inner)
-    else:
-        if of not in _WIDEST:
-            raise DecodeError(f"an array cannot hold {of.__name__}")
-        code, pack = _WIDEST[of]
-        body = bytes((code,)) + b"".join(pack(each) for each in value)
+        return constructor + b"".join(pack(each) for each in inner)
+    code, pack = _WIDEST[of]
+    return bytes((code,)) + b"".join(pack(each) for each in value)
+
+
+def _array_in_array(value: Array | Blank) -> bytes:
+    """An array without its code, with the widest size and count."""
+    if isinstance(value, Blank):
+        return value[1:] if value[0] == 0xF0 else struct.pack(">IIB", 5, value[2], value[3])
+    body = _array_octets(value)
+    return struct.pack(">II", len(body) + 4, len(value)) + body
+
+
+def _encode_array(value: Array) -> bytes:
+    body = _array_octets(value)
     if len(body) < 255 and len(value) < 256:
         return bytes((0xE0, len(body) + 1, len(value))) + body
     return struct.pack(">BII", 0xF0, len(body) + 4, len(value)) + body
@@ -524,6 +538,7 @@ _ENCODERS: dict[type[Any], Callable[[Any], bytes]] = {
     int: _encode_long,
     Float: _packed(0x72, "f"),
     float: _packed(0x82, "d"),
+    Blank: bytes,
     Decimal32: lambda value: b"\x74" + value,
     Decimal64: lambda value: b"\x84" + value,
     Decimal128: lambda value: b"\x94" + value,

@@ -65,8 +65,8 @@ def read_expression(text: str, milliseconds: Callable[[], int]) -> Expression:
         IllFormed: RabbitMQ cannot read it.
         OverflowError: it has a number beyond the floats, at which RabbitMQ crashes.
     """
-    if len(text) > _LONGEST:
-        raise IllFormed(f"an expression of {len(text)} characters")
+    if len(text) > _LONGEST or any("\ud800" <= each <= "\udfff" for each in text):
+        raise IllFormed(f"an expression of {len(text)} characters, or not in UTF-8")
     tokens = _tokens(text)
     if len(tokens) > _MOST_TOKENS:
         raise IllFormed(f"an expression of {len(tokens)} tokens")

@@ -11,6 +11,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from fakeamqp.protocols.amqp_1_0.codec.types import (
+    Blank,
     Char,
     Decimal32,
     Decimal64,
@@ -20,7 +21,7 @@ from fakeamqp.protocols.amqp_1_0.codec.types import (
 )
 from fakeamqp.protocols.amqp_1_0.messages import SectionProperties
 
-_DECIMALS: Final = (Decimal32, Decimal64, Decimal128)
+_UNREAD: Final = (Blank, Decimal32, Decimal64, Decimal128)
 FIELDS: Final = (
     "message_id",
     "user_id",
@@ -53,7 +54,7 @@ def plain(value: Any) -> Any:
         return value.encode("utf-8", "surrogateescape")
     if isinstance(value, UUID):
         return value.bytes
-    if isinstance(value, _DECIMALS) or (isinstance(value, float) and not isfinite(value)):
+    if isinstance(value, _UNREAD) or (isinstance(value, float) and not isfinite(value)):
         return Opaque()
     if value is None or isinstance(value, (bool, int, float, bytes)):
         return value

@@ -175,7 +175,9 @@ class ProxiedFaultPort(FaultPort):
 
     def link_target(self, number: int, handle: int) -> tuple[str, str] | None:
         link = self._link(number, handle)
-        return None if link is None or link.role != "sender" else link.destination
+        if link is None or link.role != "sender" or link.destination is None:
+            return None
+        return link.destination.exchange, link.destination.key_for(None)
 
     def exchange_type(self, name: str) -> str | None:
         """The proxy does not see the exchanges, but the default one."""

@@ -1,0 +1,90 @@
+"""Scenarios of odd encodings: counts that are wrong, arrays without width, values in sections cut short."""
+
+from __future__ import annotations
+
+import re
+from struct import pack
+
+from compat_tests.differential.amqp_1_0.scenarios.play import Play, each
+from compat_tests.scripted.amqp_1_0 import message
+from fakeamqp.protocols.amqp_1_0.codec import composites as c
+from fakeamqp.protocols.amqp_1_0.codec.frames import PROTOCOL_HEADER, SASL_HEADER, frame
+from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UInt, encode_value
+
+_BODY = message(b"body")
+
+
+def compound(count: int, *items: bytes, code: int = 0xC0, missing: int = 0) -> bytes:
+    """A list or a map with this count; `missing` bytes more are announced than there are."""
+    octets = b"".join(items)
+    if code in (0xC0, 0xC1, 0xE0):
+        return bytes((code, len(octets) + 1 + missing, count)) + octets
+    return pack(">BII", code, len(octets) + 4 + missing, count) + octets
+
+
+_PLAIN = (encode_value(Symbol("PLAIN")), encode_value(b"\0guest\0guest"))
+_BEGIN = (b"\x40", b"\x43", encode_value(UInt(100)), encode_value(UInt(100)))
+
+
+@each(
+    right=(2, 4, 0xC0),
+    more=(3, 5, 0xC0),
+    fewer=(1, 3, 0xC0),
+    none=(0, 0, 0xC0),
+    many=(255, 255, 0xC0),
+    huge=(0xFFFFFFFF, 0xFFFFFFFF, 0xD0),
+)
+def counts_of_lists(play: Play, counts: tuple[int, int, int]) -> None:
+    """The items of a list are those that fill it, whatever their count."""
+    login, begin, code = counts
+    peer = play.peer()
+    peer.raw(SASL_HEADER)
+    peer.raw(frame(1, 0, b"\0\x53\x41" + compound(login, *_PLAIN, code=code)))
+    peer.raw(PROTOCOL_HEADER)
+    peer.send(c.Open(container_id="test"))
+    peer.raw(frame(0, 0, b"\0\x53\x11" + compound(begin, *_BEGIN, code=code)))
+    peer.note(quiet=1.5)
+
+
+def application(*items: bytes, count: int = 2, code: int = 0xC1, missing: int = 0) -> bytes:
+    return b"\0\x53\x74" + compound(count, *items, code=code, missing=missing) + _BODY
+
+
+def annotations(value: bytes) -> bytes:
+    return b"\0\x53\x72" + compound(2, encode_value(Symbol("x-a")), value, code=0xC1) + _BODY
+
+
+_KEY = encode_value("a")
+
+
+@each(
+    count=application(_KEY, b"\x41", count=200),
+    no_count=application(_KEY, b"\x41", count=0),
+    odd=application(_KEY),
+    list=application(_KEY, b"\x41", code=0xC0),
+    cut=application(_KEY, b"\xa1\x20a"),
+    unknown_type=application(_KEY, b"\x3f"),
+    bad_boolean=application(_KEY, b"\x56\x07"),
+    properties_cut=b"\0\x53\x73" + compound(1, b"\xa1\x20a") + _BODY,
+    properties_map=b"\0\x53\x73" + compound(0, code=0xC1) + _BODY,
+    header_type=b"\0\x53\x70" + compound(1, b"\xa1\1a") + _BODY,
+    too_long=application(_KEY, b"\x41", missing=90),
+    empty_arrays=annotations(b"\xe0\2\xff\x40"),
+    zeros=annotations(b"\xe0\2\x03\x43"),
+    array_beyond=annotations(b"\xe0\3\3\x50\1"),
+    arrays_in_array=annotations(b"\xf0\0\0\0\x0f\0\0\0\1\xf0" + b"\0\0\0\6\0\0\0\1\x50\7"),
+    maps_in_array=annotations(b"\xf0\0\0\0\x0d\0\0\0\1\xd1" + b"\0\0\0\4" + b"\0\0\0\0"),
+    described_in_array=annotations(b"\xe0\6\1\0\x53\1\x50\7"),
+    infinite=annotations(b"\x82\x7f\xf0\0\0\0\0\0\0"),
+    no_utf_8=application(_KEY, b"\xa1\1\xff"),
+)
+def odd_sections(play: Play, payload: bytes) -> None:
+    """A publish of it, and what a consumer gets."""
+    queue = play.declare()
+    peer = play.peer().session().sender(queue, 0)
+    peer.transfer(payload=payload)
+    peer.note()
+    other = play.peer("other").session().receiver(queue, 1, credit=5)
+    other.note()
+    # RabbitMQ's text has the position of the octet.
+    play.lines = [re.sub(r"parse message: .* \)", "parse message: ...)", line) for line in play.lines]
