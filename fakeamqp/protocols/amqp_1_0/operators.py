@@ -56,5 +56,5 @@ def _outgoing(link: SendingLink) -> dict[str, Any]:
         "credit": link.grant.messages,
     }
     if link.session.choices.shows_consumer_timeout:
-        facts["consumer_timeout"] = False
+        facts["consumer_timeout"] = link.timed_out
     return facts

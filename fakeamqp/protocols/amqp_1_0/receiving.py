@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from fakeamqp.model.errors import AccessRefused, ModelError, NotFound
 from fakeamqp.model.memory import Charge
 from fakeamqp.model.messages.message import Message
 from fakeamqp.model.routing import UNROUTABLE, Copies, is_reply_address
@@ -37,7 +36,6 @@ from fakeamqp.protocols.amqp_1_0.replies import (
     Detached,
     EndFault,
     LinkFault,
-    condition_of,
     error,
 )
 from fakeamqp.protocols.amqp_1_0.termini import check_publishable, target_of
