@@ -107,14 +107,6 @@ def test_refused_attach_ends_the_session_in_rabbitmq_4_0(rabbitmq_4_0: Server, n
     client.expect_end(condition, text)
 
 
-@pytest.mark.rule("1-0/attach/address-v1")
-def test_address_of_version_1_is_refused_with_a_hint_where_rabbitmq_permits_it(rabbitmq_4_0: Server) -> None:
-    client = rabbitmq_4_0.session()
-    client.send(attach(SENDER, "q"))
-    error = client.expect_end("amqp:not-implemented")
-    assert "which fakeamqp does not speak: write '/queues/NAME'" in error.description
-
-
 @pytest.mark.rule("1-0/attach/address")
 @pytest.mark.parametrize(("address", "name"), [("/queues/a%2Fb", "a/b"), ("/queues/%C3%A9", "é")])
 def test_addresses_are_percent_encoded(rabbitmq: Server, address: str, name: str) -> None:

@@ -35,13 +35,12 @@ from fakeamqp.protocols.amqp_1_0.replies import (
     INTERNAL_ERROR,
     INVALID_FIELD,
     MESSAGE_SIZE,
-    NOT_IMPLEMENTED,
     RESOURCE_DELETED,
     EndFault,
     LinkFault,
     error,
 )
-from fakeamqp.protocols.amqp_1_0.termini import source_of
+from fakeamqp.protocols.amqp_1_0.termini import OUTCOMES, source_of
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery, Ending
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
 
 _MASK: Final = 0xFFFFFFFF
-_OUTCOMES: Final = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
 _ACTIVE: Final = "rabbitmq:active"
 _SETTLED: Final = 1
 _UNSETTLED: Final = 0
@@ -126,10 +124,6 @@ class SendingLink:
             raise EndFault(INTERNAL_ERROR, "the link has no source")
         if not isinstance(source, c.Source):
             raise LinkFault(INVALID_FIELD, choices.attach_refusal.format("source_required"))
-        unknown = [each for each in source.outcomes or () if each not in _OUTCOMES]
-        if unknown:
-            shown = ",".join(f'{{symbol,<<"{each}">>}}' for each in unknown)
-            raise LinkFault(NOT_IMPLEMENTED, f"Outcomes not supported: [{shown}]")
         check_consumer_bound(session.broker, len(session.sending))
         found = source_of(session, body, source)
         queue, answer = found.queue, c.Source(**vars(found.answer))
@@ -152,7 +146,7 @@ class SendingLink:
         stream = queue.keeps_delivered
         if found.dynamic != "replies":
             answer.default_outcome = c.Released()
-            answer.outcomes = tuple(map(Symbol, _OUTCOMES)) if source.outcomes is None else source.outcomes
+            answer.outcomes = tuple(map(Symbol, OUTCOMES)) if source.outcomes is None else source.outcomes
         if choices.names_distribution_mode:
             answer.distribution_mode = Symbol("copy" if stream else "move")
         if not choices.echoes_source_capabilities:

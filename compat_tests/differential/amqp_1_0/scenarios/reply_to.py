@@ -133,7 +133,7 @@ def reply_to_ends(play: Play, body: c.Composite | None) -> None:
 @scenario
 def reply_to_management(play: Play) -> None:
     """GET tells whether the requester lives."""
-    requester, address, responder = asked(play)
+    requester, address, _ = asked(play)
     if address == "/queues/d-none":
         return
     name = address.removeprefix("/queues/")

@@ -7,8 +7,9 @@ from typing import Any
 
 from compat_tests.differential.amqp_1_0.peers import FakeTransport, Peer
 from compat_tests.differential.amqp_1_0.scenarios.play import KINDS, QUEUES, Play, each, filled, scenario
+from compat_tests.scripted.amqp_1_0 import filters
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
-from fakeamqp.protocols.amqp_1_0.codec.types import Described, Symbol, UInt
+from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UInt
 
 _TIMEOUT = 1000
 PROPERTY = {Symbol("rabbitmq:consumer-timeout"): UInt(_TIMEOUT)}
