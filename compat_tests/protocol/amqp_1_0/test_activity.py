@@ -15,9 +15,12 @@ from fakeamqp.protocols.amqp_1_0.codec.types import Int, Symbol, UInt
 LATE = {Symbol("rabbitmq:consumer-timeout"): UInt(1000)}
 
 
-def quorum(server: Server, name: str = "qq", *, single: bool = False, **arguments: Any) -> Any:
-    said = {"x-queue-type": "quorum", **({"x-single-active-consumer": True} if single else {}), **arguments}
-    return server.vhost.queues.declare(name, QueueDeclaration(durable=True, arguments=said))
+def quorum(server: Server, *, single: bool = False, timeout: int | None = None) -> Any:
+    """Queue "qq"; its timeout is in milliseconds."""
+    arguments: dict[str, Any] = {"x-queue-type": "quorum", "x-single-active-consumer": single}
+    if timeout is not None:
+        arguments["x-consumer-timeout"] = timeout
+    return server.vhost.queues.declare("qq", QueueDeclaration(durable=True, arguments=arguments))
 
 
 def activities(client: Client) -> list[tuple[int, bool]]:
@@ -115,13 +118,13 @@ def test_activity_is_told_by_quorum_queues_since_rabbitmq_4_3_only(kind: str) ->
 # --- consumer timeouts -------------------------------------------------------------------------------------
 
 
-def held(server: Server, count: int = 1, **fields: Any) -> tuple[Client, Link]:
+def held(server: Server, count: int = 1, properties: Any = None) -> tuple[Client, Link]:
     """A client that holds so many messages of the queue."""
     sender = server.session().sender("/queues/qq")
     for _ in range(count):
         sender.publish()
     client = server.session()
-    link = client.receiver("/queues/qq", credit=count, **fields)
+    link = client.receiver("/queues/qq", credit=count, properties=properties)
     client.take_all()
     return client, link
 
@@ -129,11 +132,11 @@ def held(server: Server, count: int = 1, **fields: Any) -> tuple[Client, Link]:
 @pytest.mark.rule("1-0/disposition/consumer-timeout")
 @pytest.mark.parametrize("how", ["property", "argument", "policy"])
 def test_message_held_too_long_is_released_for_the_client_to_settle(rabbitmq: Server, how: str) -> None:
-    queue = quorum(rabbitmq, **({"x-consumer-timeout": 1000} if how == "argument" else {}))
+    queue = quorum(rabbitmq, timeout=1000 if how == "argument" else None)
     if how == "policy":
-        policy = {"pattern": "qq", "definition": {"consumer-timeout": 1000}}
+        policy = {"pattern": "qq", "definition": {"consumer-timeout": 1000}, "priority": 0, "apply-to": "all"}
         carry_out(rabbitmq.vhost.policies.setting("p", policy))
-    client, link = held(rabbitmq, **({"properties": LATE} if how == "property" else {}))
+    client, link = held(rabbitmq, properties=LATE if how == "property" else None)
     rabbitmq.advance(0.9)
     client.expect_nothing()
     rabbitmq.advance(0.2)
@@ -220,7 +223,7 @@ def test_operators_see_that_a_link_has_timed_out(rabbitmq: Server) -> None:
 
 @pytest.mark.rule("1-0/disposition/consumer-timeout")
 def test_consumers_have_no_timeout_before_rabbitmq_4_3(rabbitmq_4_0: Server) -> None:
-    queue = quorum(rabbitmq_4_0, **{"x-consumer-timeout": 1000})
+    queue = quorum(rabbitmq_4_0, timeout=1000)
     client, _ = held(rabbitmq_4_0, properties=LATE)
     rabbitmq_4_0.advance(50)
     client.expect_nothing()

@@ -66,8 +66,8 @@ def refusal(client: Client, role: bool, address: Any) -> c.Error:
     client.send(attach(role, address))
     last = client.take_all()[-1].what
     assert isinstance(last, (c.Detach, c.End))
-    assert last.error is not None
-    return last.error
+    error: c.Error = last.error
+    return error
 
 
 # --- version 1 ---------------------------------------------------------------------------------------------

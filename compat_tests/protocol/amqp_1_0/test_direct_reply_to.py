@@ -158,8 +158,9 @@ def test_client_of_0_9_1_replies_to_a_requester_of_1_0(rabbitmq: Server) -> None
     client.sender("/queues/q", 1).publish(message(b"?", properties=c.Properties(reply_to=address)))
     old = rabbitmq.client()
     got = old.fetch("q", no_ack=True)
-    assert is_reply_address(got.properties.reply_to or "")
-    old.publish(b"!", routing_key=got.properties.reply_to)
+    replies = got.properties.reply_to
+    assert replies is not None and is_reply_address(replies)
+    old.publish(b"!", routing_key=replies)
     assert link.take()[1]["data"] == b"!"
 
 

@@ -150,10 +150,8 @@ def timeout_settled_link(play: Play) -> None:
 def settled_tags(play: Play, kind: str) -> None:
     """The tags of deliveries that come settled."""
     queue, peer = filled(play, kind, 3)
-    filters = {
-        Symbol("rabbitmq:stream-offset-spec"): Described(Symbol("rabbitmq:stream-offset-spec"), "first")
-    }
-    peer.receiver(queue, 1, 5, snd_settle_mode=1, terminus={"filter": filters} if kind == "stream" else {})
+    terminus = {"filter": filters(offset_spec="first")} if kind == "stream" else {}
+    peer.receiver(queue, 1, 5, snd_settle_mode=1, terminus=terminus)
     for _, body, _ in peer.frames():
         if isinstance(body, c.Transfer):
             play.lines.append(f"{body.delivery_tag!r} {body.settled}")
