@@ -83,6 +83,9 @@ class FakeTransport:
     def read(self, quiet: float = QUIET) -> bytes:
         return self._client.take_bytes()
 
+    def advance(self, seconds: float) -> None:
+        self._client.server.advance(seconds)
+
     def close(self) -> None:
         self._client.drop()
 

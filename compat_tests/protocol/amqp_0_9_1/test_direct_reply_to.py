@@ -233,7 +233,7 @@ def test_dead_letter_to_reply_address_is_delivered_without_redelivered_flag() ->
         def deliver(self, _: object, message: object, redelivered: bool, delivery: object) -> None:
             told.append((message, redelivered, delivery))
 
-    address = ReplyAddress("a", SimpleNamespace(subscriber=Requester()))  # type: ignore[arg-type]
+    address = ReplyAddress("a", SimpleNamespace(admits=lambda _: True, subscriber=Requester()))  # type: ignore[arg-type]
     message = Message("", "a", plain_properties(), b"reply")
     assert address.enqueue(message, True) is True
     assert told == [(message, False, None)]

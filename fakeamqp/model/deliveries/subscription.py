@@ -485,7 +485,8 @@ class Subscription:
     `owner` is the connection or session that exclusive queues belong to, `group` the channel: a rejected
     message must not return to it in personality `spec`. A queue may keep in `age` the subscription's number
     in the order of arrival, and in `patience` for how many seconds it may hold a message. `resting` is
-    what has to know of changed limits while it takes no turns.
+    what has to know of changed limits while it takes no turns. A quorum queue with a single active consumer
+    calls `on_activity` once it has become active, or is active no more.
     """
 
     __slots__ = (
@@ -502,6 +503,7 @@ class Subscription:
         "limits",
         "no_ack",
         "no_local",
+        "on_activity",
         "options",
         "owner",
         "passes",
@@ -548,6 +550,7 @@ class Subscription:
         self.active: bool = True
         self.age: int = 0
         self.patience: float | None = None
+        self.on_activity: Callable[[], None] | None = None
 
     def admits(self, message: Message) -> bool:
         return all(limit.admits(message) for limit in self.limits)

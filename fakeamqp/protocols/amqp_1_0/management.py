@@ -106,6 +106,7 @@ class ResponseLink:
 
     address = MANAGEMENT
     source_queue = ""
+    timed_out = False
     settled = True
     largest_message: int | None = None
     filters: Mapping[Any, Any] = {}

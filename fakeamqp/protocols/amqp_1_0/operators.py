@@ -60,7 +60,7 @@ def _outgoing(link: SendingLink | ResponseLink) -> dict[str, Any]:
         "credit": link.credit_left,
     }
     if link.session.choices.shows_consumer_timeout:
-        facts["consumer_timeout"] = False
+        facts["consumer_timeout"] = link.timed_out
     return facts
 
 

@@ -11,7 +11,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fakeamqp.model.deliveries.delivery import release_all
-from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Grant, Subscription
+from fakeamqp.model.deliveries.subscription import (
+    ConsumerTerms,
+    DeliveryLimits,
+    Grant,
+    Limit,
+    Subscription,
+)
 from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.virtual_host.queues import check_owner
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
@@ -30,13 +36,12 @@ from fakeamqp.protocols.amqp_1_0.replies import (
     INTERNAL_ERROR,
     INVALID_FIELD,
     MESSAGE_SIZE,
-    NOT_IMPLEMENTED,
     RESOURCE_DELETED,
     EndFault,
     LinkFault,
     error,
 )
-from fakeamqp.protocols.amqp_1_0.termini import source_of
+from fakeamqp.protocols.amqp_1_0.termini import OUTCOMES, source_of
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery, Ending
@@ -47,7 +52,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
 
 _MASK: Final = 0xFFFFFFFF
-_OUTCOMES: Final = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
 _ACTIVE: Final = "rabbitmq:active"
 _MOST_CREDIT: Final = 0x7FFFFFFF
 _SETTLED: Final = 1
@@ -89,6 +93,12 @@ class SendingLink:
         self.filters: Mapping[Any, Any] = filters.in_force
         known = link_arguments(session, queue, attach.properties or {})
         arguments = {**filters.arguments, **known}
+        self._told: bool | None = None
+        """Which activity the client was told last."""
+        self._late: set[int] = set()
+        """The deliveries that the queue has taken back, and that the client has not settled since."""
+        self.timed_out: bool = False
+        """Whether it was ever too late."""
         self.subscription: Subscription = Subscription(
             str(self.handle),
             queue,
@@ -104,6 +114,7 @@ class SendingLink:
             ),
             limits=DeliveryLimits(self._limits),
         )
+        self._alone = not queue.options.single_active_consumer
 
     def __repr__(self) -> str:
         return f"<SendingLink {self.link_name!r} from queue {self.subscription.queue.name!r}>"
@@ -133,10 +144,6 @@ class SendingLink:
             raise EndFault(INTERNAL_ERROR, "the link has no source")
         if not isinstance(source, c.Source):
             raise LinkFault(INVALID_FIELD, choices.attach_refusal.format("source_required"))
-        unknown = [each for each in source.outcomes or () if each not in _OUTCOMES]
-        if unknown:
-            shown = ",".join(f'{{symbol,<<"{each}">>}}' for each in unknown)
-            raise LinkFault(NOT_IMPLEMENTED, f"Outcomes not supported: [{shown}]")
         check_consumer_bound(session.broker, len(session.sending))
         found = source_of(session, body, source)
         queue, answer = found.queue, c.Source(**vars(found.answer))
@@ -159,7 +166,7 @@ class SendingLink:
         stream = queue.keeps_delivered
         if found.dynamic != "replies":
             answer.default_outcome = c.Released()
-            answer.outcomes = tuple(map(Symbol, _OUTCOMES)) if source.outcomes is None else source.outcomes
+            answer.outcomes = tuple(map(Symbol, OUTCOMES)) if source.outcomes is None else source.outcomes
         if choices.names_distribution_mode:
             answer.distribution_mode = Symbol("copy" if stream else "move")
         if not choices.echoes_source_capabilities:
@@ -179,6 +186,9 @@ class SendingLink:
                 offered_capabilities=offered_capabilities(session, queue),
             )
         )
+        if not link._alone and link._tells_activity:
+            link.subscription.on_activity = link._activity_changed
+            link._activity_changed()
 
     def subscribe(self) -> None:
         self.subscription.queue.subscribe(self.subscription)
@@ -214,7 +224,27 @@ class SendingLink:
         session.queue_deleted(subscription.queue.name)
 
     def held_too_long(self, subscription: Subscription | None) -> None:
-        """The queue has taken messages back, which the client still has to settle."""
+        """The queue has taken messages back: tell the client, which still has to settle them.
+
+        RabbitMQ: measured on 4.3.6 (1-0/disposition/consumer-timeout).
+        """
+        held = subscription.queue.unacked if subscription is not None else {}
+        outstanding = self.session.ledger.outstanding.items()
+        late = {number for number, each in outstanding if each.holder is subscription and each not in held}
+        self.session.take_back([number for number in sorted(late - self._late) if number <= _MASK])
+        self._late = late
+        self.timed_out = True
+
+    # --- activity -------------------------------------------------------------------------------------
+
+    @property
+    def _active(self) -> bool:
+        return self._alone or self.subscription.queue.single_active is self.subscription
+
+    def _activity_changed(self) -> None:
+        """Tell the client whether it is active now; at attach only if it is (1-0/flow/active)."""
+        if not self.ended and self._told is not self._active and (self._active or self._told):
+            self._send_state()
 
     # --- credit ---------------------------------------------------------------------------------------
 
@@ -248,21 +278,27 @@ class SendingLink:
             self._answer(body)
 
     def _answer(self, body: c.Flow) -> None:
-        queue = self.subscription.queue
-        tells = self._tells_activity and bool(body.link_credit)
+        tells = self._tells_activity and self._told is not self._active
         if (body.drain or body.echo or tells) and not self.ended:
-            writes = False if self.session.choices.writes_more else None
-            alone = not queue.options.single_active_consumer or queue.single_active is self.subscription
-            self.session.send_flow(
-                handle=self.handle,
-                delivery_count=UInt(self.delivery_count),
-                link_credit=UInt(self.grant.messages or 0),
-                available=UInt(min(queue.count_for(self.subscription), _MASK)),
-                drain=True if body.drain else writes,
-                echo=writes,
-                properties={Symbol(_ACTIVE): alone} if tells else None,
-            )
-            self._tells_activity = self._tells_activity and not tells
+            self._send_state(drain=bool(body.drain))
+
+    def _send_state(self, drain: bool = False) -> None:
+        """Send the state of the link, and its activity if the client does not know that."""
+        writes = False if self.session.choices.writes_more else None
+        queue, active = self.subscription.queue, self._active
+        ready = 0 if queue.type_name == "quorum" and not active else queue.count_for(self.subscription)
+        tells = self._tells_activity and self._told is not active
+        self.session.send_flow(
+            handle=self.handle,
+            delivery_count=UInt(self.delivery_count),
+            link_credit=UInt(self.grant.messages or 0),
+            available=UInt(min(ready, _MASK)),
+            drain=True if drain else writes,
+            echo=writes,
+            properties={Symbol(_ACTIVE): active} if tells else None,
+        )
+        if tells:
+            self._told = active
 
     # --- deliveries -----------------------------------------------------------------------------------
 
@@ -316,14 +352,18 @@ class SendingLink:
         session.send_transfers(self._frames(number, self._tag(delivery), payload))
 
     def _tag(self, delivery: Delivery | None) -> bytes:
-        """Four bytes: the queue's number of the message, or one that counts the link's deliveries."""
-        if delivery is None or self.settled:
-            return b""
-        if delivery.queue.keeps_delivered:
+        """Four bytes: the queue's number of the message, or one that counts the link's deliveries.
+
+        What a classic queue delivers settled has no tag (RabbitMQ: measured on 4.0.5 and 4.3.6).
+        """
+        queue = self.subscription.queue
+        if queue.keeps_delivered and delivery is not None:
             number = delivery.queued.position
-        elif delivery.queue.replicated:
+        elif queue.replicated:
             number = self._tags
             self._tags += 1
+        elif delivery is None:
+            return b""
         else:
             number = delivery.queued.position - 1
         return (number & _MASK).to_bytes(4, "big")

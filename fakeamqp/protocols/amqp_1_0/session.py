@@ -259,26 +259,38 @@ class Amqp10Session:
             self.virtual_host.queues.delete(queue.name, self.connection)
 
     def end_turn(self) -> None:
-        """Send the outcomes of publishes that are due, in ranges, and what the windows admit."""
+        """Send the outcomes of publishes that are due, and what the windows admit."""
         if self._outcomes:
             outcomes, self._outcomes = self._outcomes, []
-            first = last = outcomes[0][0]
-            octets, state = outcomes[0][1:]
-            for number, encoded, following in outcomes[1:]:
-                if number == (last + 1) & _MASK and encoded == octets:
-                    last = number
-                    continue
-                self._send_outcome(first, last, state)
-                first = last = number
-                octets, state = encoded, following
-            self._send_outcome(first, last, state)
+            self._send_states(outcomes, RECEIVER, settled=True)
 
-    def _send_outcome(self, first: int, last: int, state: c.Composite) -> None:
-        self.send(
-            c.Disposition(
-                role=RECEIVER, first=first, last=None if first == last else last, settled=True, state=state
+    def take_back(self, delivery_ids: Sequence[int]) -> None:
+        """Tell the client that its queue has taken back deliveries, which it has to settle."""
+        if self.open and delivery_ids:
+            state = c.Released()
+            self._send_states([(each, b"", state) for each in delivery_ids], SENDER, settled=False)
+
+    def _send_states(
+        self, states: Sequence[tuple[int, bytes, c.Composite]], role: bool, *, settled: bool
+    ) -> None:
+        """Send the state of deliveries, in ranges of the same state."""
+        first = last = states[0][0]
+        octets, state = states[0][1:]
+        for number, encoded, following in (*states[1:], (-1, b"", state)):
+            if number == (last + 1) & _MASK and encoded == octets:
+                last = number
+                continue
+            self.send(
+                c.Disposition(
+                    role=role,
+                    first=first,
+                    last=None if first == last else last,
+                    settled=settled,
+                    state=state,
+                )
             )
-        )
+            first = last = number
+            octets, state = encoded, following
 
     def outcome(self, delivery_id: int, state: c.Composite) -> None:
         """Note the outcome of a publish."""

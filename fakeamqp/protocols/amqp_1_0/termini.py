@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
 
+OUTCOMES: Final = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
 TEMPORARY_QUEUE: Final = "temporary-queue"
 VOLATILE_QUEUE: Final = "rabbitmq:volatile-queue"
 _LINK_DETACH: Final = Symbol("link-detach")
@@ -126,6 +127,7 @@ def source_of(session: Amqp10Session, body: c.Attach, source: c.Source) -> Resol
     """The queue that a link to the client takes messages from. Errors are those of `target_of`."""
     if source.dynamic:
         return _dynamic_source(session, body, source)
+    _check_outcomes(source)
     address = source.address
     if type(address) is not str:
         raise _refused(session, "bad_address", "undefined" if address is None else term(address))
@@ -146,6 +148,12 @@ def source_of(session: Amqp10Session, body: c.Attach, source: c.Source) -> Resol
         raise host.missing("queue", name)  # The session cannot ask itself (RabbitMQ: measured on 4.3.6).
     text = f"only creator channel may consume from queue '{name}' in vhost '{host.name}'"
     raise LinkFault(PRECONDITION_FAILED, text)
+
+
+def _check_outcomes(source: c.Source) -> None:
+    unknown = [each for each in source.outcomes or () if each not in OUTCOMES]
+    if unknown:
+        raise LinkFault(NOT_IMPLEMENTED, f"Outcomes not supported: [{','.join(map(term, unknown))}]")
 
 
 def _bound_queue(session: Amqp10Session, source: c.Source, destination: Destination) -> Queue:
@@ -190,7 +198,7 @@ def _version_one(session: Amqp10Session, terminus: c.Source | c.Target, *, of_ta
 
 
 def _declared(session: Amqp10Session, name: str, *, durable: bool, owner: object = None) -> Queue:
-    """A classic queue, whatever the default type of the virtual host is; an existing one is taken as is."""
+    """A classic queue, whatever the default type of the virtual host; an existing one is taken as it is."""
     session.authorise("configure", "queue", name)
     queues = session.virtual_host.queues
     if name in queues:
@@ -225,6 +233,7 @@ def _dynamic_source(session: Amqp10Session, body: c.Attach, source: c.Source) ->
         queue = ClassicQueue(host, host.new_reply_address())
         fields = {"durable": source.durable, "capabilities": (Symbol(VOLATILE_QUEUE),)}
     elif TEMPORARY_QUEUE in asked:
+        _check_outcomes(source)
         queue = _dynamic_queue(session, body)
         kept = {} if choices.replies_directly else vars(source)
         fields = {**kept, "durable": UInt(0), "capabilities": (Symbol(TEMPORARY_QUEUE),)}

@@ -9,6 +9,7 @@ from compat_tests.differential.amqp_1_0.scenarios.generated import same_names
 from compat_tests.differential.amqp_1_0.scenarios.play import Play, each, scenario
 from compat_tests.scripted.amqp_1_0 import RECEIVER, SENDER, message
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
+from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UInt
 
 BAD = {
     "no_exchange": "/exchange",
@@ -194,9 +195,7 @@ def version_1_anonymous(play: Play) -> None:
 
 @each(number=5, symbol="symbol")
 def address_types(play: Play, value: Any) -> None:
-    from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UInt
-
-    said = Symbol("/queues/q") if value == "symbol" else UInt(5)
+    said: Any = Symbol("/queues/q") if value == "symbol" else UInt(5)
     for role in (SENDER, RECEIVER):
         peer = play.peer(str(role)).session()
         peer.attach(role, said)

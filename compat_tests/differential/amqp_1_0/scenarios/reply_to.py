@@ -38,9 +38,7 @@ def volatile(peer: Peer, role: bool = RECEIVER, handle: int = 0, **fields: Any) 
     unsettled={"snd_settle_mode": 0},
     mixed={"snd_settle_mode": 2},
     both={"terminus": {"capabilities": (Symbol("temporary-queue"), *VOLATILE)}},
-    both_durable={
-        "terminus": {"durable": UInt(1), "capabilities": (Symbol("temporary-queue"), *VOLATILE)}
-    },
+    both_durable={"terminus": {"durable": UInt(1), "capabilities": (Symbol("temporary-queue"), *VOLATILE)}},
     address={"address": "/queues/x"},
     outcomes={"terminus": {"outcomes": (Symbol("amqp:accepted:list"),)}},
     filter={"terminus": {"filter": {Symbol("f"): "x"}}},
@@ -135,7 +133,7 @@ def reply_to_ends(play: Play, body: c.Composite | None) -> None:
 @scenario
 def reply_to_management(play: Play) -> None:
     """GET tells whether the requester lives."""
-    requester, address, responder = asked(play)
+    requester, address, _ = asked(play)
     if address == "/queues/d-none":
         return
     name = address.removeprefix("/queues/")

@@ -248,6 +248,7 @@ class QuorumConsumers:
 
     __slots__ = (
         "_ended",
+        "_known",
         "_late",
         "_newest",
         "_queue",
@@ -270,6 +271,8 @@ class QuorumConsumers:
         self._late: dict[Subscription | None, dict[Delivery, None]] = {}
         """By consumer, the deliveries that timed out and that it has not settled since."""
         choices = queue.choices
+        self._known: Subscription | None = None
+        """The consumer that was active when consumers were told last."""
         self.single: SingleActive | None = None
         if queue.options.single_active_consumer:
             self.single = SingleActive(
@@ -311,11 +314,14 @@ class QuorumConsumers:
         held = (each.holder for each in queue.unacked if each.holder is not None and each not in in_doubt)
         return count + len({holder for holder in held if not holder.active})
 
-    def elect(self, *, returned: bool = False) -> None:
-        """Choose the single active consumer; the caller dispatches. `returned`: messages have returned."""
+    def elect(self, *, returned: bool = False) -> bool:
+        """Choose the single active consumer. True if another one is served now: then the caller dispatches.
+
+        `returned`: messages have returned.
+        """
         single = self.single
         if single is None or self._queue.deleted:
-            return
+            return False
         before = single.serving
         single.stand_back_if_done()
         if not returned or self._queue.choices.returns_activate:
@@ -326,6 +332,13 @@ class QuorumConsumers:
                 self.service_queue.remove(before)
             if after is not None:
                 self.service_queue.add(after)
+        known = self._known
+        if single.active is not known:
+            self._known = single.active
+            for each in (known, single.active):
+                if each is not None and each.on_activity is not None:
+                    each.on_activity()
+        return after is not before and after is not None
 
     def _holds(self, subscription: Subscription) -> bool:
         return any(delivery.holder is subscription for delivery in self._queue.unacked)

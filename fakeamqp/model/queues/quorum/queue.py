@@ -336,8 +336,8 @@ class QuorumQueue(Queue):
     # --- settlement ---------------------------------------------------------------------------------
 
     def forget(self, delivery: Delivery) -> None:
-        if self.end(delivery):
-            self.consumers.elect()
+        if self.end(delivery) and self.consumers.elect():
+            self.dispatch()
 
     def reject(self, delivery: Delivery) -> None:
         if not self.end(delivery):
@@ -349,7 +349,8 @@ class QuorumQueue(Queue):
             self._too_late((queued,), "rejected")
         else:
             self.parked.die(queued, "rejected")
-            self.consumers.elect()
+            if self.consumers.elect():
+                self.dispatch()
             self._settled()
 
     def taking_back(
