@@ -11,6 +11,7 @@ import pytest
 from fakeamqp import Broker
 
 proton = pytest.importorskip("proton")
+reactor: Any = pytest.importorskip("proton.reactor")
 utils = pytest.importorskip("proton.utils")
 
 
@@ -77,6 +78,73 @@ def test_proton_consumes_what_pika_has_published_and_the_other_way_round(
         connection.create_sender("/queues/q").send(sent)
         _, said, body = channel.basic_get("q", auto_ack=True)
         assert (body, said.headers, said.delivery_mode) == (b"from proton", {"b": "t"}, 2)
+
+
+class Node(reactor.ReceiverOption):  # type: ignore[misc]
+    """Asks for a dynamic node with this capability; one for direct replies needs more."""
+
+    def __init__(self, capability: str) -> None:
+        self._capability = capability
+
+    def apply(self, link: Any) -> None:
+        link.source.capabilities.put_array(False, proton.Data.SYMBOL)
+        link.source.capabilities.enter()
+        link.source.capabilities.put_symbol(proton.symbol(self._capability))
+        link.source.capabilities.exit()
+        if self._capability == "rabbitmq:volatile-queue":
+            link.source.expiry_policy = proton.Terminus.EXPIRE_WITH_LINK
+            link.snd_settle_mode = proton.Link.SND_SETTLED
+
+
+@pytest.mark.parametrize("capability", ["temporary-queue", "rabbitmq:volatile-queue"])
+def test_proton_answers_requests_to_a_dynamic_reply_node(
+    broker: Broker, connection: Any, capability: str
+) -> None:
+    replies = connection.create_receiver(None, dynamic=True, credit=5, options=Node(capability))
+    address = replies.link.remote_source.address
+    request = proton.Message(body="ping", reply_to=address, correlation_id="1")
+    connection.create_sender("/queues/q").send(request)
+    responder = utils.BlockingConnection(f"amqp://guest:guest@127.0.0.1:{broker.port}", timeout=10)
+    requests = responder.create_receiver("/queues/q", credit=1)
+    asked = requests.receive(timeout=10)
+    requests.accept()
+    reply = proton.Message(body="pong", address=asked.reply_to, correlation_id=asked.correlation_id)
+    responder.create_sender(None).send(reply)
+    got = replies.receive(timeout=10)
+    assert (got.body, got.correlation_id) == ("pong", "1")
+    names = [queue.name for queue in broker.queues if queue.name.startswith("amq.")]
+    assert len(names) == (capability == "temporary-queue")
+    replies.close()
+    assert [queue.name for queue in broker.queues] == ["q"]
+    responder.close()
+
+
+def test_pika_answers_a_request_of_proton_over_direct_reply_to(broker: Broker, connection: Any) -> None:
+    options = Node("rabbitmq:volatile-queue")
+    replies = connection.create_receiver(None, dynamic=True, credit=5, options=options)
+    address = replies.link.remote_source.address
+    connection.create_sender("/queues/q").send(proton.Message(body="ping", reply_to=address))
+    with pika.BlockingConnection(pika.URLParameters(broker.url)) as other:
+        channel = other.channel()
+        _, said, _ = channel.basic_get("q", auto_ack=True)
+        channel.basic_publish("", said.reply_to, b"pong")
+        assert bytes(replies.receive(timeout=10).body) == b"pong"
+
+
+def test_proton_is_told_that_a_dynamic_node_needs_a_capability(connection: Any) -> None:
+    with pytest.raises(utils.LinkDetached, match="Dynamic source not supported"):
+        utils.SyncRequestResponse(connection, "/queues/q")
+
+
+def test_proton_uses_addresses_of_version_1_on_rabbitmq_4_0() -> None:
+    with Broker(personality="rabbitmq-4.0") as broker:
+        connection = utils.BlockingConnection(f"amqp://guest:guest@127.0.0.1:{broker.port}", timeout=10)
+        receiver = connection.create_receiver("/topic/news.*", credit=1)
+        connection.create_sender("/exchange/amq.topic").send(proton.Message(body="rain", subject="news.uk"))
+        assert receiver.receive(timeout=10).body == "rain"
+        connection.create_sender("orders").send(proton.Message(body="two apples"))
+        assert broker.queue("orders").ready == 1
+        connection.close()
 
 
 def test_rabbitmqs_client_declares_binds_publishes_and_purges(broker: Broker) -> None:

@@ -153,6 +153,14 @@ def test_message_held_too_long_is_released_for_the_client_to_settle(rabbitmq: Se
 
 
 @pytest.mark.rule("1-0/disposition/consumer-timeout")
+def test_timeout_that_is_no_uint_is_ignored(rabbitmq: Server) -> None:
+    quorum(rabbitmq)
+    client, _ = held(rabbitmq, properties={Symbol("rabbitmq:consumer-timeout"): Int(1000)})
+    rabbitmq.advance(2)
+    client.expect_nothing()
+
+
+@pytest.mark.rule("1-0/disposition/consumer-timeout")
 def test_settling_a_message_that_was_taken_back_has_no_effect_on_it(rabbitmq: Server) -> None:
     queue = quorum(rabbitmq)
     client, link = held(rabbitmq, properties=LATE)

@@ -9,7 +9,7 @@ from compat_tests.differential.amqp_1_0.peers import FakeTransport, Peer
 from compat_tests.differential.amqp_1_0.scenarios.play import KINDS, QUEUES, Play, each, filled, scenario
 from compat_tests.scripted.amqp_1_0 import filters
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
-from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UInt
+from fakeamqp.protocols.amqp_1_0.codec.types import Int, Symbol, UInt, ULong
 
 _TIMEOUT = 1000
 PROPERTY = {Symbol("rabbitmq:consumer-timeout"): UInt(_TIMEOUT)}
@@ -49,6 +49,28 @@ def timeout_property(play: Play, kind: str) -> None:
     wait(peer, 2.5)
     peer.note("late")
     play.count(queue)
+
+
+@each(int=Int(_TIMEOUT), long=_TIMEOUT, ulong=ULong(_TIMEOUT), text="1000")
+def timeout_property_types(play: Play, value: Any) -> None:
+    """Only a uint is a timeout."""
+    queue, peer = filled(play, "quorum", 1)
+    peer.receiver(queue, 1, 1, properties={Symbol("rabbitmq:consumer-timeout"): value})
+    peer.note("got")
+    wait(peer, 2.5)
+    peer.note("not late")
+
+
+@each(uint=UInt(5), long=5, text="5", int=Int(5))
+def priority_types(play: Play, value: Any) -> None:
+    """Only an int is a priority."""
+    queue = play.declare()
+    peer = play.peer().session()
+    peer.sender(queue, 0)
+    peer.receiver(queue, 1, 5)
+    peer.receiver(queue, 2, 5, properties={Symbol("rabbitmq:priority"): value})
+    peer.transfer(0)
+    peer.note()
 
 
 @each(**OUTCOMES, unsettled=None)

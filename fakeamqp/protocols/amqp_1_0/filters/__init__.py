@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from fakeamqp.protocols.amqp_1_0.codec.types import Described, Milliseconds, Symbol, ULong
+from fakeamqp.protocols.amqp_1_0.codec.types import Described, Int, Milliseconds, Symbol, UInt, ULong
 from fakeamqp.protocols.amqp_1_0.conversion import converted
 from fakeamqp.protocols.amqp_1_0.filters.fields import IllFormed, Test, application_test, properties_test
 from fakeamqp.protocols.amqp_1_0.filters.sql import read_expression
@@ -66,11 +66,11 @@ def link_arguments(session: Amqp10Session, queue: Queue, properties: Mapping[Any
     """The arguments of the consumer for the properties of its link."""
     arguments: dict[str, Any] = {}
     priority = properties.get(_PRIORITY)
-    if isinstance(priority, int) and not isinstance(priority, bool):
+    if type(priority) is Int:  # Other numbers are ignored (RabbitMQ: measured on 4.3.6).
         arguments["x-priority"] = int(priority)
     timeout = properties.get(_TIMEOUT)
     if (
-        isinstance(timeout, int)
+        type(timeout) is UInt
         and "x-consumer-timeout" in session.connection.personality.consumer_arguments[queue.type_name]
     ):
         arguments["x-consumer-timeout"] = int(timeout)
