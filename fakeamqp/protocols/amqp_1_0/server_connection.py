@@ -204,11 +204,10 @@ class Amqp10Connection(ServerConnection):
                             kind |= offset << DATA_OFFSET_SHIFT
                     framed = True
                     needed = HEADER_SIZE
-                    if tap is not None and tap.received(self, kind, channel, payload):
-                        if self._ignores_input():
-                            return
-                    else:
+                    if tap is None or not tap.received(self, kind, channel, payload):
                         self._receive_frame(kind, channel, payload)
+                    if self.state is not ConnectionState.OPEN and self._ignores_input():
+                        return
                     if (self._held_back or self.busy or outbox.backlogged) and not kept:
                         break
                 break
@@ -258,6 +257,8 @@ class Amqp10Connection(ServerConnection):
             return
         if kind == SASL:
             body, _ = c.read_body(payload)
+            if not isinstance(body, c.SASL_FRAMES):
+                raise FramingError(f"{body.NAME} is no SASL frame")
             opening.receive_sasl(self, body)
             return
         if kind != AMQP:
@@ -267,6 +268,8 @@ class Amqp10Connection(ServerConnection):
                 self.close_confirmed()
             return
         body, behind = c.read_body(payload)
+        if isinstance(body, c.SASL_FRAMES):
+            raise FramingError("unexpected frame type 0 in sasl mode (expected 1)")
         self.enter(body.NAME)
         if isinstance(body, c.Open):
             opening.open_connection(self, body)
