@@ -12,6 +12,7 @@ from fakeamqp.model.queues import Queue
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c
+from fakeamqp.protocols.amqp_1_0.codec.composites import Close, Detach, End
 from fakeamqp.protocols.negotiation import Negotiation
 
 __all__ = [
@@ -28,7 +29,8 @@ __all__ = [
 def settled_fate(client: Any) -> str:
     """What has become of a connection; anything but one of the fates there are is a failure.
 
-    A connection of 0-10 whose session has ended is "failed".
+    A connection of 0-10 whose session has ended is "failed", and one of 1.0 that has an ended session or a
+    detached link.
     """
     connection = client.connection
     if connection.aborted:
@@ -44,6 +46,10 @@ def settled_fate(client: Any) -> str:
     if endpoint.state.name == "CLOSING":
         closes = connection_closes(client)
         assert closes, "a connection is closing, yet its client was not told"
+        if connection.protocol == "1-0":
+            assert closes[-1].error.condition and closes[-1].error.description, closes
+            assert client.inbox[-1].what is closes[-1], "more after the close"
+            return "closing"
         assert closes[-1].reply_code >= 300 and closes[-1].reply_text, f"a close without a reason: {closes}"
         if isinstance(closes[-1], c.ConnectionClose):
             assert closes[-1].reply_code in (320, 402, 501), closes
@@ -58,6 +64,11 @@ def settled_fate(client: Any) -> str:
         failed = [each.what for each in client.inbox if isinstance(each.what, x.ExecutionException)]
         assert all(each.error_code and each.description for each in failed), failed
         return "failed" if failed else "open"
+    if connection.protocol == "1-0":
+        ended = [each.what for each in client.inbox if isinstance(each.what, (End, Detach))]
+        failed = [each.error for each in ended if each.error is not None]
+        assert all(each.condition for each in failed), failed
+        return "failed" if failed else "open"
     assert endpoint.state.name in ("STARTING", "SECURING", "TUNING", "TUNED", "OPEN")
     return "open"
 
@@ -65,7 +76,13 @@ def settled_fate(client: Any) -> str:
 def connection_closes(client: Any) -> list[Any]:
     """What the broker has said to end a connection."""
     said = (each.what if hasattr(each, "what") else each.method for each in client.inbox)
-    return [each for each in said if each is not None and each.NAME == "connection.close"]
+    names = ("connection.close", "close")
+    return [each for each in said if getattr(each, "NAME", None) in names and not is_answer(each)]
+
+
+def is_answer(close: Any) -> bool:
+    """Whether it is the close of 1.0 that answers the client's."""
+    return isinstance(close, Close) and close.error is None
 
 
 def connection_of(connection: Connection) -> Any:

@@ -19,6 +19,7 @@ from compat_tests.fuzz.streams import Recording
 __all__ = [
     "FRAMING_0_9",
     "FRAMING_0_10",
+    "FRAMING_1_0",
     "Chunks",
     "Framing",
     "chunked",
@@ -97,6 +98,27 @@ def _change_0_10(whole: bytes, what: str, how: int, octets: bytes) -> bytes:
     return bytes(frame)
 
 
+def _change_1_0(whole: bytes, what: str, how: int, octets: bytes) -> bytes:
+    frame = bytearray(whole)
+    if len(frame) < 11:
+        return whole  # As above; or an empty frame.
+    if what == "channel":
+        frame[6:8] = (how % 4).to_bytes(2, "big")
+    elif what == "type":
+        frame[5] = how % 3
+    elif what == "offset":
+        frame[4] = how % 5
+    elif what == "size":
+        size = (*EXTREMES, len(frame) - 1, len(frame) + 1)[how % (len(EXTREMES) + 2)] % 2**32
+        frame[:4] = size.to_bytes(4, "big")
+    elif what == "code":
+        frame[10] = (0x10, 0x40, 0x20, 0x70)[octets[0] % 4] + how % 9
+    elif what == "cut":
+        del frame[8 + how % (len(frame) - 7) :]
+        frame[:4] = len(frame).to_bytes(4, "big")
+    return bytes(frame)
+
+
 FRAMING_0_9 = Framing(("channel", "type", "size", "end", "cut"), _change_0_9, b"AMQP\x01\x01\x00\x0a")
 """0-9 and 0-9-1 have frames in common."""
 FRAMING_0_10 = Framing(
@@ -104,6 +126,7 @@ FRAMING_0_10 = Framing(
     _change_0_10,
     b"AMQP\0\0\x09\x01",
 )
+FRAMING_1_0 = Framing(("channel", "type", "offset", "size", "code", "cut"), _change_1_0, b"AMQP\0\0\x09\x01")
 
 
 def mutated(

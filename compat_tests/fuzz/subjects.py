@@ -15,10 +15,15 @@ from hypothesis import strategies as st
 from compat_tests.fuzz import streams
 from compat_tests.fuzz.amqp_0_9 import recordings as amqp_0_9
 from compat_tests.fuzz.amqp_0_10 import recordings as amqp_0_10
+from compat_tests.fuzz.amqp_1_0 import recordings as amqp_1_0
 from compat_tests.fuzz.checks import gone, left_behind, queues, serves_others
-from compat_tests.fuzz.mutations import FRAMING_0_9, FRAMING_0_10, Framing
+from compat_tests.fuzz.mutations import FRAMING_0_9, FRAMING_0_10, FRAMING_1_0, Framing
 from compat_tests.fuzz.streams import Recording
-from compat_tests.scripted import amqp_0_9 as driver_0_9, amqp_0_10 as driver_0_10
+from compat_tests.scripted import (
+    amqp_0_9 as driver_0_9,
+    amqp_0_10 as driver_0_10,
+    amqp_1_0 as driver_1_0,
+)
 from compat_tests.scripted.amqp_0_9_1 import METHODS, Server
 from fakeamqp.connection import PeerAddress
 from fakeamqp.model.errors import InternalError
@@ -32,6 +37,7 @@ __all__ = [
     "PERSONALITIES",
     "SUBJECTS",
     "SUBJECTS_0_9",
+    "SUBJECTS_1_0",
     "Subject",
     "on_each",
     "on_each_0_9",
@@ -158,6 +164,49 @@ class Subject010(Subject):
         session.client.drop()
 
 
+class Subject10(Subject):
+    """The same for 1.0, where an error of a link or a session leaves the connection open."""
+
+    framing = FRAMING_1_0
+    fates = ("open", "closing", "failed", "finished")
+
+    def before(self) -> dict[str, bytes]:
+        return amqp_1_0.before()
+
+    def noise(self) -> st.SearchStrategy[bytes]:
+        """Frames around performatives, known or not, whose fields are values, well-formed or not."""
+
+        def frame(kind: int, channel: int, code: int, fields: bytes) -> bytes:
+            body = bytes((0, 0x53, code)) + fields
+            return (8 + len(body)).to_bytes(4, "big") + bytes((2, kind, 0, channel)) + body
+
+        rest = st.binary(max_size=40)
+        values = st.lists(st.sampled_from(amqp_1_0.FIELDS), max_size=9).map(b"".join)
+        sized = values.map(
+            lambda octets: bytes((0xD0,)) + (len(octets) + 4).to_bytes(4, "big") + bytes(4) + octets
+        )
+        codes = st.sampled_from([*range(0x10, 0x19), *range(0x40, 0x45), 0x24, 0x70])
+        return st.builds(
+            frame, st.sampled_from([0, 0, 0, 1, 2]), st.sampled_from([0, 0, 1]), codes, sized | rest
+        )
+
+    def connect(self, server: Any) -> Any:
+        return server.dial()
+
+    def gone(self, client: Any) -> list[str]:
+        client.drop()
+        assert client.closed
+        return left_behind(client.server.state, client.connection)
+
+    def serves_next(self, server: Any) -> None:
+        server.vhost.queues.create("next")
+        client = server.session()
+        assert isinstance(client.sender("/queues/next").publish(), driver_1_0.c.Accepted)
+        assert client.receiver("/queues/next", 1, credit=1).take()[1]["data"] == b"body"
+        client.drop()
+        server.vhost.queues.remove(server.vhost.queues["next"])
+
+
 class _Transport:
     """An out-of-band transport that never runs dry, and one that is `broken`."""
 
@@ -238,14 +287,19 @@ SUBJECTS_0_9 = (
         for name in PERSONALITIES
     ),
 )
+SUBJECTS_1_0 = tuple(
+    Subject10("1-0", name, tuple(map(tuple, amqp_1_0.RECORDINGS)), 0.3, driver_1_0.Server)
+    for name in ("rabbitmq-4.3", "rabbitmq-4.0")
+)
 SUBJECTS = (
     *SUBJECTS_0_9,
     *(Subject010("0-10", name, amqp_0_10.RECORDINGS, 0.5, driver_0_10.Server) for name in PERSONALITIES),
+    *SUBJECTS_1_0,
 )
 on_each = pytest.mark.parametrize("subject", SUBJECTS, ids=str)
 """Run a test on each subject."""
 on_each_0_9 = pytest.mark.parametrize("subject", SUBJECTS_0_9, ids=str)
-"""Run a test on each subject but those of 0-10."""
+"""Run a test on each subject but those of 0-10 and 1.0."""
 
 
 def speaking_0_9_1(server: Server) -> Server:

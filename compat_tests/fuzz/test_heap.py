@@ -30,6 +30,10 @@ from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
 from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 from fakeamqp.protocols.amqp_0_10.server_subscription import ServerSubscription
+from fakeamqp.protocols.amqp_1_0.receiving import ReceivingLink
+from fakeamqp.protocols.amqp_1_0.sending import SendingLink
+from fakeamqp.protocols.amqp_1_0.server_connection import Amqp10Connection
+from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
 from fakeamqp.protocols.negotiation import Negotiation
 from fakeamqp.runtime.connection_driver import ConnectionDriver
 from fakeamqp.runtime.transport import TcpTransport
@@ -44,10 +48,15 @@ KINDS: tuple[type[Any], ...] = (
     Amqp010Connection,
     ServerSession,
     ServerSubscription,
+    Amqp10Connection,
+    Amqp10Session,
+    SendingLink,
+    ReceivingLink,
     Subscription,
     Delivery,
     Message,
 )
+CONNECTIONS = (Amqp091Connection, Amqp010Connection, Amqp10Connection)
 
 
 def stream(subject: Subject, random: Random) -> bytes:
@@ -94,13 +103,13 @@ class Heap:
         return [
             each
             for each in found
-            if (isinstance(each, Amqp091Connection | Amqp010Connection) and _port(each) not in ports)
+            if (isinstance(each, CONNECTIONS) and _port(each) not in ports)
             or (isinstance(each, BaseChannel) and each not in channels)
             or (isinstance(each, Subscription) and each not in consumers)
         ]
 
 
-def _port(connection: Amqp091Connection[Any] | Amqp010Connection) -> int:
+def _port(connection: Amqp091Connection[Any] | Amqp010Connection | Amqp10Connection) -> int:
     return int(connection.name.split(" ")[0].rpartition(":")[2])
 
 

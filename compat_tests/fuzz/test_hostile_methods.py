@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
 from compat_tests.fuzz import hostile
 from compat_tests.fuzz.amqp_0_9 import hostile as hostile_0_9
+from compat_tests.fuzz.amqp_1_0 import hostile as hostile_1_0
 from compat_tests.fuzz.profile import examples
-from compat_tests.fuzz.subjects import PERSONALITIES, Subject, on_each_0_9
+from compat_tests.fuzz.subjects import PERSONALITIES, SUBJECTS_0_9, SUBJECTS_1_0, Subject
 from compat_tests.fuzz.test_mutated_streams import check_stream
 from compat_tests.scripted.amqp_0_9_1 import Client, Server
 from fakeamqp.model.queues import QueueDeclaration
@@ -23,9 +25,9 @@ MANY_QUEUES = 300
 """More links in a chain than there is room for on the stack, at three calls for each, or four."""
 
 
-@on_each_0_9
+@pytest.mark.parametrize("subject", (*SUBJECTS_0_9, *SUBJECTS_1_0), ids=str)
 def test_strange_programs(subject: Subject) -> None:
-    strange = hostile_0_9 if subject.protocol == "0-9" else hostile
+    strange: Any = {"0-9": hostile_0_9, "1-0": hostile_1_0}.get(subject.protocol, hostile)
     start = strange.prepared(strict=subject.strict)
     fates: Counter[str] = Counter()
 

@@ -41,6 +41,7 @@ from fakeamqp.protocols.amqp_1_0.replies import (
     EndFault,
     LinkFault,
 )
+from fakeamqp.protocols.amqp_1_0.values import term
 from fakeamqp.timestamps import Timestamp
 
 if TYPE_CHECKING:
@@ -300,7 +301,7 @@ def _is_about_rights(text: str) -> bool:
 
 def _shape(parts: list[str]) -> tuple[str, ...]:
     """The path without the names in it."""
-    if parts[0] == "bindings":
+    if parts[:1] == ["bindings"]:
         return ("bindings",) if len(parts) == 1 else ("bindings", "*")
     return tuple("*" if index == 1 else part for index, part in enumerate(parts))
 
@@ -310,7 +311,7 @@ def _decoded(text: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """An argument as the model has it."""
+    """An argument as the model has it. EndFault for one that 0-9-1 cannot carry, where RabbitMQ crashes."""
     if isinstance(value, Symbol):
         return str(value)
     if isinstance(value, Milliseconds):
@@ -321,6 +322,15 @@ def _plain(value: Any) -> Any:
         return {str(name): _plain(each) for name, each in value.items()}
     if isinstance(value, int) and not isinstance(value, bool):
         return int(value)
+    if value is None or isinstance(value, (bool, float)) or type(value) in (str, bytes):
+        return value
+    raise EndFault(INTERNAL_ERROR, f"an argument of type {type(value).__name__.lower()}")
+
+
+def _table(value: Any) -> dict[str, Any]:
+    """Arguments, or the fields of a request; EndFault if it is no map."""
+    if not isinstance(value, dict):
+        raise EndFault(INTERNAL_ERROR, f"{value!r:.60} is no map")
     return value
 
 
@@ -335,13 +345,14 @@ def _typed(value: Any) -> Any:
     return value
 
 
-def _options(body: Any, kind: str, known: Mapping[str, Any]) -> dict[str, Any]:
+def _options(body: Any, what: str, known: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a request with their defaults; an unknown one is refused."""
     found = dict(known)
-    for name, value in (body or {}).items():
-        if name not in known:
-            shown = f"{{uint,{value}}}" if isinstance(value, UInt) else repr(value)
-            raise _Refused("400", f'bad {kind} property {{{{utf8,<<"{name}">>}},{shown}}}')
+    for name, value in _table(body).items():
+        if name == "arguments":
+            value = _table(value)
+        elif type(name) is not str or type(value) is not type(known.get(name)):
+            raise _Refused("400", f"bad {what} {{{term(name)},{term(value)}}}")
         found[str(name)] = _plain(value)
     return found
 
@@ -377,7 +388,7 @@ def _queue_view(queue: Queue) -> dict[str, Any]:
 def _put_queue(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
     name = parts[1]
     options = _options(
-        body, "queue", {"durable": True, "exclusive": False, "auto_delete": False, "arguments": {}}
+        body, "queue property", {"durable": True, "exclusive": False, "auto_delete": False, "arguments": {}}
     )
     _check_name("queue", name)
     queues = session.virtual_host.queues
@@ -450,7 +461,7 @@ def _put_exchange(session: Amqp10Session, parts: list[str], query: str, body: An
     name = parts[1]
     options = _options(
         body,
-        "exchange",
+        "exchange property",
         {"type": "direct", "durable": True, "auto_delete": False, "internal": False, "arguments": {}},
     )
     _check_name("exchange", name)
@@ -512,12 +523,21 @@ def _authorise_binding(session: Amqp10Session, source: str, kind: str, name: str
         session.access.check_topic(session.user, session.virtual_host.name, "read", source, key)
 
 
+_BINDING: Final = {
+    **dict.fromkeys(("source", "destination_queue", "destination_exchange", "binding_key"), ""),
+    "arguments": {},
+}
+
+
 def _post_binding(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
     try:
-        source, key, arguments = body["source"], body["binding_key"], _plain(body["arguments"])
-        kind = "queue" if "destination_queue" in body else "exchange"
-        name = body[f"destination_{kind}"]
-    except (KeyError, TypeError) as problem:
+        said = {
+            name: each for name, each in _options(body, "binding field", _BINDING).items() if name in body
+        }
+        source, key, arguments = said["source"], said["binding_key"], said["arguments"]
+        kind = "queue" if "destination_queue" in said else "exchange"
+        name = said[f"destination_{kind}"]
+    except KeyError as problem:
         raise EndFault(INTERNAL_ERROR, f"a binding lacks {problem}") from None
     source = "" if source == "amq.default" else source
     if not source:

@@ -212,11 +212,10 @@ class Amqp10Connection(ServerConnection):
                             kind |= offset << DATA_OFFSET_SHIFT
                     framed = True
                     needed = HEADER_SIZE
-                    if tap is not None and tap.received(self, kind, channel, payload):
-                        if self._ignores_input():
-                            return
-                    else:
+                    if tap is None or not tap.received(self, kind, channel, payload):
                         self._receive_frame(kind, channel, payload)
+                    if self.state is not ConnectionState.OPEN and self._ignores_input():
+                        return
                     if (self._held_back or self.busy or outbox.backlogged) and not kept:
                         break
                 break
@@ -274,6 +273,8 @@ class Amqp10Connection(ServerConnection):
             raise FramingError(f"unexpected frame type {kind} in {mode} mode (expected {expected})")
         if logs_in:
             body, _ = c.read_body(payload)
+            if not isinstance(body, c.SASL_FRAMES):
+                raise FramingError(f"{body.NAME} is no SASL frame")
             opening.receive_sasl(self, body)
             return
         if self.state is ConnectionState.CLOSING:

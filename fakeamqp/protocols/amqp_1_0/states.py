@@ -3,8 +3,9 @@
 Theory of operation. A connection begins with the SASL header; the broker answers it with the same header and
 its mechanisms, and the client sends sasl-init. After the outcome the client sends the AMQP header, which the
 broker answers with the same, and then open. Clients may send all of that at once. After an error before open
-the broker closes the transport without close. An open connection stays open until one peer sends close. The
-peer that sends close discards everything until the close of the other one arrives.
+the broker closes the transport without close, also when it refuses what open asks for. An open connection
+stays open until one peer sends close. The peer that sends close discards everything until the close of the
+other one arrives.
 
 Events in lower case are frames that the client sends; those in capitals are the broker's own. A session has
 no table: it is there from begin until one peer sends end, and frames for a channel without a session are
@@ -54,6 +55,7 @@ CONNECTION_TRANSITIONS: ConnectionTransitions = {
     _C.OPEN: {
         **dict.fromkeys(("begin", "attach", "flow", "transfer", "disposition", "detach", "end"), _C.OPEN),
         "close": _C.CLOSED,
+        "REFUSE": _C.REFUSED,
         "CLOSE": _C.CLOSING,
         "LOST": _C.CLOSED,
     },
