@@ -228,9 +228,14 @@ def _plain(value: Any, names: Names | None = None) -> Any:
     if isinstance(value, Milliseconds):
         return "some time"
     if isinstance(value, Described):
-        return str(value.descriptor), _plain(value.value, names)
+        composite = c.composite_or_value(value)
+        if not isinstance(composite, c.Composite):
+            return str(value.descriptor), _plain(value.value, names)
+        value = composite
     if isinstance(value, c.Composite):
-        return value.NAME, {name: _plain(each, names) for name, each in vars(value).items()}
+        # What is absent means the default.
+        said = {field.attribute: value.or_default(field.attribute) for field in value.FIELDS}
+        return value.NAME, {name: _plain(each, names) for name, each in said.items()}
     if isinstance(value, dict):
         return {name: _plain(each, names) for name, each in value.items()}
     if isinstance(value, list):
