@@ -20,7 +20,7 @@ BEHAVIOUR := compat_tests/broker compat_tests/time compat_tests/faults/test_netw
 	compat_tests/faults/test_catalogue_aio_pika.py compat_tests/clients/test_aio_pika.py \
 	compat_tests/clients/test_aioamqp.py compat_tests/clients/test_aiormq.py compat_tests/clients/test_pika_blocking.py
 # What a broker does, one behind a proxy does as well (compat_tests/scripted/through_proxy.py).
-PROXIED := compat_tests/protocol/amqp_0_9_1 compat_tests/unit/faults
+PROXIED := compat_tests/protocol/amqp_0_9_1 compat_tests/protocol/amqp_1_0 compat_tests/unit/faults
 SPARK := compat_tests/spark compat_tests/unit/spark compat_tests/crashes $(wildcard examples/spark_*)
 SPARK_CORE := compat_tests/unit/spark compat_tests/spark/test_session.py compat_tests/spark/test_stream_fixture.py
 PYSPARK ?= 4.0

@@ -1,7 +1,7 @@
-"""Pytest plugin: `--through-proxy` runs tests of 0-9-1 on brokers behind a proxy, all without sockets.
+"""Pytest plugin: `--through-proxy` runs tests of 0-9-1 and 1.0 on brokers behind a proxy, without sockets.
 
-A proxy without faults changes nothing, so the tests are the same: those of `protocol/amqp_0_9_1` and of
-`unit/faults`. `through_proxy.toml` lists the few that are about what a proxy has not.
+A proxy without faults changes nothing, so the tests are the same: those of `protocol/amqp_0_9_1`, of
+`protocol/amqp_1_0` and of `unit/faults`. `through_proxy.toml` lists the few that are about what a proxy has not.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ from typing import Any
 
 import pytest
 
+from compat_tests.scripted import amqp_1_0
 from compat_tests.scripted.amqp_0_9_1 import Server
 from compat_tests.scripted.fault_context import FaultContext
 from compat_tests.scripted.known_differences import id_of
 from fakeamqp.connection import Connection, PeerAddress
 from fakeamqp.faults import Faults
 from fakeamqp.model.state import BrokerState
+from fakeamqp.protocols import registry
 from fakeamqp.protocols.amqp_0_9_1.proxied.connection import ProxiedConnection
+from fakeamqp.protocols.base.proxied.client_leg import ClientLeg
 from fakeamqp.protocols.base.proxied.legs import BrokerLeg
 from fakeamqp.proxy import IMPOSSIBLE
 
@@ -36,8 +39,15 @@ class ThroughProxy:
         self._moving = True
         self._told_leg = self._told_broker = False
         self._broker = connect(peer, self._use)
-        self._proxied = ProxiedConnection(state, peer, lambda _: self._move(), self._dial)
+        self._proxied: ClientLeg = ProxiedConnection(
+            state, peer, self._notified, self._dial, registry.proxied_by_header
+        )
         self._moving = False
+
+    def _notified(self, connection: Any) -> None:
+        """The leg of another protocol may have taken the place of the first one."""
+        self._proxied = connection
+        self._move()
 
     def _use(self, connection: Connection) -> None:
         self._broker = connection
@@ -164,7 +174,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     def make_with_proxy(self: FaultServer, *arguments: Any, **settings: Any) -> None:
         make(self, *arguments, **settings)
-        if type(self) is FaultServer and self.protocol == "0-9-1":  # Other protocols build on it.
+        plain = type(self) is FaultServer and self.protocol == "0-9-1"  # Other protocols build on it.
+        if plain or isinstance(self, amqp_1_0.Server):
             self.tapped = books = _books_of(self)
             books.tap, self.state.tap = self.state.tap, None
             self.faults = Faults(_ProxyFaultContext(_Front(self, books)))

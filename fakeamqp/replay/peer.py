@@ -8,7 +8,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from socket import socket as Socket
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
@@ -16,6 +16,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     FRAME_BODY,
     FRAME_CONTENT_HEADER,
     FRAME_HEADER,
+    FRAME_HEARTBEAT,
     FRAME_METHOD,
     FRAME_OVERHEAD,
     frame,
@@ -53,7 +54,7 @@ class RecordedReply:
 
     channel: int
     order_key: OrderKey
-    method: Method | None
+    method: Any
     text: str
     properties: BasicProperties | None = None
     body: list[bytes] = field(default_factory=list)
@@ -239,11 +240,24 @@ _SETTLING = (m.BasicAck, m.BasicNack, m.BasicReject)
 _MOST = 1024 * 1024
 
 
-class Peer:
+class Assembler(Protocol):
+    """Assembles replies from the frames that the broker sent on one connection."""
+
+    def read(self, octets: bytes) -> Iterator[RecordedReply]:
+        """Add bytes as they come. Yields the replies that they complete."""
+
+    def feed(self, kind: int, channel: int, payload: bytes) -> Iterator[RecordedReply]:
+        """Add a frame. Yields the replies that it completes."""
+
+
+class BasePeer:
     """A connection to the broker under test, and the replies that arrived on it.
 
     It closes the socket. If the recorded login was `refused`, this one must be refused as well.
     """
+
+    CLOSES: ClassVar[tuple[type[Any], ...]]
+    """The methods with which a broker closes a channel or the connection."""
 
     def __init__(
         self, socket: Socket, login: ReplayLogin, names: Names, header: bytes, *, refused: bool = False
@@ -251,27 +265,49 @@ class Peer:
         self.socket = socket
         self.closed: bool = False
         self.arrived: dict[tuple[int, OrderKey], deque[RecordedReply]] = defaultdict(deque)
-        self.tags: dict[tuple[int, int], int] = {}
-        """Delivery tags by channel and recorded tag."""
+        self.recorded: Assembler = self.new_assembler()
+        """That of the recording."""
         self._login = login
         self._refused = refused
         self._names = names
-        self._assembler = ReplyAssembler()
-        self._tune: m.ConnectionTune | None = None
+        self._assembler = self.new_assembler()
+        self.prepare()
         self.send_bytes(header)
 
-    def send(self, frame_type: int, channel: int, payload: bytes) -> None:
-        """Send a recorded frame, with the names and delivery tags of this broker."""
-        if frame_type == FRAME_METHOD:
-            method = DIALECT.decode_method(payload)
-            changes = {} if method is None else self._changes(channel, method)
-            if method is not None and changes:
-                for name, value in changes.items():
-                    setattr(method, name, value)
-                payload = method.encode()
-        elif frame_type == FRAME_CONTENT_HEADER:
-            payload = self._header(payload)
-        self.send_bytes(frame(frame_type, channel, payload))
+    # --- what each protocol has -------------------------------------------------------------------------
+
+    def new_assembler(self) -> Assembler:
+        """For one connection."""
+        raise NotImplementedError
+
+    def prepare(self) -> None:
+        """Make what the protocol remembers."""
+
+    def scope(self, kind: int, channel: int, payload: bytes) -> int:
+        """The number of the channel for replies to a frame; 0 for the connection."""
+        return channel
+
+    def skips(self, kind: int, payload: bytes) -> bool:
+        """True for frames that are not sent: heartbeats."""
+        raise NotImplementedError
+
+    def filled(self, kind: int, payload: Truncated) -> bytes | None:
+        """What to send in the place of a frame that the recording has in part; None if that cannot be."""
+        raise NotImplementedError
+
+    def learn(self, recorded: RecordedReply, replayed: RecordedReply) -> None:
+        """Remember the numbers that stand for one another."""
+        raise NotImplementedError
+
+    def same(self, recorded: RecordedReply, replayed: RecordedReply) -> bool:
+        """True if two replies are equal, except for values that differ between any two brokers."""
+        raise NotImplementedError
+
+    def send(self, kind: int, channel: int, payload: bytes) -> None:
+        """Send a recorded frame, with the names and numbers of this broker."""
+        raise NotImplementedError
+
+    # --- bytes ------------------------------------------------------------------------------------------
 
     def send_bytes(self, octets: bytes) -> None:
         """Send bytes. A closed connection is not an error here; `receive` detects it."""
@@ -290,13 +326,61 @@ class Peer:
             octets = b""
             self.closed = True
         for reply in self._assembler.read(octets):
-            if isinstance(reply.method, m.ConnectionTune):
-                self._tune = reply.method
-            self.arrived[reply.channel, reply.order_key].append(reply)
+            self.arrive(reply)
+
+    def arrive(self, reply: RecordedReply) -> None:
+        """Keep a reply until it is compared."""
+        self.arrived[reply.channel, reply.order_key].append(reply)
 
     def close(self) -> None:
         self.closed = True
         self.socket.close()
+
+
+class Peer(BasePeer):
+    """A connection of 0-9-1 to the broker under test."""
+
+    CLOSES = (m.ConnectionClose, m.ChannelClose)
+
+    def new_assembler(self) -> ReplyAssembler:
+        return ReplyAssembler()
+
+    def prepare(self) -> None:
+        self.tags: dict[tuple[int, int], int] = {}
+        """Delivery tags by channel and recorded tag."""
+        self._tune: m.ConnectionTune | None = None
+
+    def skips(self, kind: int, payload: bytes) -> bool:
+        return kind == FRAME_HEARTBEAT
+
+    def filled(self, kind: int, payload: Truncated) -> bytes | None:
+        return payload + bytes(payload.size - len(payload)) if kind == FRAME_BODY else None
+
+    def learn(self, recorded: RecordedReply, replayed: RecordedReply) -> None:
+        deliveries = (m.BasicDeliver, m.BasicGetOk)
+        if isinstance(recorded.method, deliveries) and isinstance(replayed.method, deliveries):
+            tag = recorded.method.delivery_tag
+            self.tags[recorded.channel, tag] = replayed.method.delivery_tag
+
+    def same(self, recorded: RecordedReply, replayed: RecordedReply) -> bool:
+        return same(recorded, replayed, self._names)
+
+    def arrive(self, reply: RecordedReply) -> None:
+        if isinstance(reply.method, m.ConnectionTune):
+            self._tune = reply.method
+        super().arrive(reply)
+
+    def send(self, frame_type: int, channel: int, payload: bytes) -> None:
+        if frame_type == FRAME_METHOD:
+            method = DIALECT.decode_method(payload)
+            changes = {} if method is None else self._changes(channel, method)
+            if method is not None and changes:
+                for name, value in changes.items():
+                    setattr(method, name, value)
+                payload = method.encode()
+        elif frame_type == FRAME_CONTENT_HEADER:
+            payload = self._header(payload)
+        self.send_bytes(frame(frame_type, channel, payload))
 
     def _changes(self, channel: int, method: Method) -> dict[str, Any]:
         if isinstance(method, m.ConnectionStartOk):

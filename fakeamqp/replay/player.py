@@ -9,13 +9,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.dialects import dialect_named, protocol_of
 from fakeamqp.errors import FakeAMQPError, Result
-from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
-from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_BODY, FRAME_HEARTBEAT
-from fakeamqp.replay.peer import Names, Peer, RecordedReply, ReplyAssembler, same
+from fakeamqp.replay.peer import BasePeer, Names, Peer, RecordedReply
 from fakeamqp.replay.target import (
     PROTOCOL,
+    PROTOCOL_1_0,
+    PROTOCOLS,
     Logins,
     ReplayError,
     ReplayTarget,
@@ -112,7 +112,7 @@ class Replay(Result):
 
 _QUIET = 0.2
 """The silence after which a broker at a URL is assumed to send nothing more, in seconds."""
-_CLOSES = (m.ConnectionClose, m.ChannelClose)
+_ONLY = f"replay supports only {' and '.join(PROTOCOLS)}"
 
 
 def replay(
@@ -127,10 +127,11 @@ def replay(
 
     The replay waits for all recorded answers before it sends the next frame. These may differ: names that the
     broker generates, delivery tags, instants in headers, the properties of the broker, the number of confirms
-    in one basic.ack, and the order between connections, consumers and confirms. Heartbeats are not sent.
+    in one basic.ack, and the order between connections, consumers and confirms; in AMQP 1.0 also the ids of
+    deliveries and the flows of the broker. Heartbeats are not sent.
 
-    Connections of other protocols than 0-9-1 are not replayed; their comparison has the reason. What comes
-    after the last event of an unfinished recording is not compared.
+    Connections of other protocols than 0-9-1 and 1.0 are not replayed; their comparison has the reason. What
+    comes after the last event of an unfinished recording is not compared.
 
     Args:
         trace: a loaded recording, or `broker.trace`.
@@ -150,16 +151,14 @@ def replay(
     others: dict[str, str] = {}
     starts = set()
     for event in events:
-        if isinstance(event, FrameEvent) and event.protocol != PROTOCOL:
+        if isinstance(event, FrameEvent) and event.protocol not in PROTOCOLS:
             others[event.alias] = event.protocol
         elif isinstance(event, ConnectionEvent) and event.event == "connected":
             starts.add(event.alias)
     starts -= others.keys()
     if not starts and others:
         used = " and ".join(sorted(set(others.values())))
-        raise ReplayError(
-            f"nothing can be replayed: the clients of the trace use AMQP {used}; replay supports only 0-9-1"
-        )
+        raise ReplayError(f"nothing can be replayed: the clients of the trace use AMQP {used}; {_ONLY}")
     if not starts:
         raise ReplayError("nothing can be replayed: the trace has no connection with its beginning")
     logins = Logins(events)
@@ -189,8 +188,7 @@ class _Player:
         self._refused = refused
         self._timeout = timeout
         self._names = Names()
-        self._peers: dict[str, Peer] = {}
-        self._recorded: dict[str, ReplyAssembler] = {}
+        self._peers: dict[str, BasePeer] = {}
         self._found: dict[str, Comparison] = {}
         self._not_compared: dict[tuple[str, object], None] = {}
         self._selector = selectors.DefaultSelector()
@@ -214,7 +212,7 @@ class _Player:
                 self._play(event)
             elif isinstance(event, FrameEvent) and event.alias not in self._found:
                 spoken = self._others.get(event.alias)
-                why = f"it uses AMQP {spoken}; replay supports only 0-9-1"
+                why = f"it uses AMQP {spoken}; {_ONLY}"
                 if spoken is None:
                     why = "its beginning is not in the recording"
                 self._found[event.alias] = Comparison(event.connection or "", event.alias, skipped=why)
@@ -228,27 +226,29 @@ class _Player:
                 self._peer(event)
             elif event.event == "lost" and event.alias in self._peers:
                 self._disconnect(event.alias)
-        elif isinstance(event, FrameEvent) and event.type != FRAME_HEARTBEAT:
+        elif isinstance(event, FrameEvent):
             peer = self._peer(event)
+            if peer.skips(event.type, event.payload):
+                return
             if event.direction == "received":
                 self._send(event, peer)
                 return
-            for reply in self._recorded[event.alias].feed(event.type, event.channel, event.payload):
+            for reply in peer.recorded.feed(event.type, event.channel, event.payload):
                 self._compare(event.alias, peer, reply)
 
-    def _peer(self, event: Event) -> Peer:
+    def _peer(self, event: Event) -> BasePeer:
         if event.alias not in self._peers:
             header = event.protocol_header if isinstance(event, ConnectionEvent) else b""
-            peer = Peer(
+            header = header or dialect_named(PROTOCOL).protocol_header
+            peer = _peer_class(header)(
                 self._target.connect(),
                 self._target.login,
                 self._names,
-                header or PROTOCOL_HEADER,
+                header,
                 refused=event.alias in self._refused,
             )
             self._peers[event.alias] = peer
             self._selector.register(peer.socket, selectors.EVENT_READ, peer)
-            self._recorded[event.alias] = ReplyAssembler()
             self._found[event.alias] = Comparison(event.connection or "", event.alias)
         return self._peers[event.alias]
 
@@ -259,23 +259,25 @@ class _Player:
             self._selector.unregister(peer.socket)
         peer.close()
 
-    def _send(self, event: FrameEvent, peer: Peer) -> None:
+    def _send(self, event: FrameEvent, peer: BasePeer) -> None:
         payload = event.payload
-        if self._is_over(event.alias, event.channel):
+        scope = peer.scope(event.type, event.channel, payload)
+        if self._is_over(event.alias, scope):
             return
         if isinstance(payload, Truncated):
-            if event.type != FRAME_BODY:
-                self._stop_comparing(event.alias, event.channel)
+            filled = peer.filled(event.type, payload)
+            if filled is None:
+                self._stop_comparing(event.alias, scope)
                 text = f"channel {event.channel}: {event.text}"
                 self._differs(
                     event.alias, text, None, "the recording has only a part of it, so it cannot be sent"
                 )
                 return
-            payload = payload + bytes(payload.size - len(payload))
+            payload = filled
         self._listen(0.0)  # A broker stops reading while its output is not read.
         peer.send(event.type, event.channel, payload)
 
-    def _compare(self, alias: str, peer: Peer, recorded: RecordedReply) -> None:
+    def _compare(self, alias: str, peer: BasePeer, recorded: RecordedReply) -> None:
         """Wait for the answer in the place of the recorded one, and compare the two."""
         channel = recorded.channel
         if self._is_over(alias, channel):
@@ -288,15 +290,11 @@ class _Player:
         self._found[alias].replies += 1
         if arrived:
             replayed = arrived.popleft()
-            if isinstance(recorded.method, (m.BasicDeliver, m.BasicGetOk)) and isinstance(
-                replayed.method, (m.BasicDeliver, m.BasicGetOk)
-            ):
-                tag = recorded.method.delivery_tag
-                peer.tags[channel, tag] = replayed.method.delivery_tag
-            if same(recorded, replayed, self._names):
+            peer.learn(recorded, replayed)
+            if peer.same(recorded, replayed):
                 return
             note = ""
-            if isinstance(replayed.method, _CLOSES) and not isinstance(
+            if isinstance(replayed.method, peer.CLOSES) and not isinstance(
                 recorded.method, type(replayed.method)
             ):
                 note = self._stop_comparing(alias, replayed.channel)
@@ -318,11 +316,11 @@ class _Player:
             self._not_compared[alias, (channel, order_key)] = None
             self._differs(alias, str(recorded), None)
 
-    def _closed(self, peer: Peer, channel: int) -> RecordedReply | None:
+    def _closed(self, peer: BasePeer, channel: int) -> RecordedReply | None:
         """A close that arrived in place of another answer."""
         for number in (channel, 0):
             for reply in peer.arrived[number, ("answer",)]:
-                if isinstance(reply.method, _CLOSES):
+                if isinstance(reply.method, peer.CLOSES):
                     return reply
         return None
 
@@ -374,6 +372,15 @@ class _Player:
                 if not self._is_over(alias, channel):
                     for reply in replies:
                         self._differs(alias, None, str(reply))
+
+
+def _peer_class(header: bytes) -> type[BasePeer]:
+    """What replays a client with this protocol header."""
+    if protocol_of(header) == PROTOCOL_1_0:
+        from fakeamqp.replay.links import LinkPeer
+
+        return LinkPeer
+    return Peer
 
 
 def _body_difference(recorded: RecordedReply, replayed: RecordedReply) -> str:

@@ -127,7 +127,10 @@ def remote_broker(url: str, timeout: float) -> ReplayTarget:
 # --- logins -----------------------------------------------------------------------------------------------
 
 PROTOCOL = "0-9-1"
-"""The protocol that can be replayed."""
+PROTOCOL_1_0 = "1-0"
+PROTOCOLS = (PROTOCOL, PROTOCOL_1_0)
+"""The protocols that can be replayed."""
+_VIRTUAL_HOST = "vhost:"
 _REFUSED = "Login was refused"
 """The detail of the event "closed" after a refused login, for clients that get no connection.close."""
 _TABLE_SIZE = 4
@@ -182,6 +185,8 @@ class Logins:
                     self._refuse(event)
             elif isinstance(event, FrameEvent) and not event.channel and event.protocol == PROTOCOL:
                 self._see(event, event.method)
+            elif isinstance(event, FrameEvent) and event.protocol == PROTOCOL_1_0:
+                self._see_1_0(event, event.method)
 
     def _see(self, event: Event, method: Any) -> None:
         asked = self._pending.get(event.alias)
@@ -199,6 +204,24 @@ class Logins:
             self.virtual_hosts[asked.virtual_host] = None
         elif isinstance(method, m.ConnectionClose) and method.reply_code == 403:
             self._refuse(event)
+
+    def _see_1_0(self, event: FrameEvent, body: Any) -> None:
+        name = getattr(body, "NAME", "")
+        asked = self._pending.get(event.alias)
+        if event.direction == "received" and name in ("sasl-init", "open"):
+            self._pending[event.alias] = body
+        elif name == "sasl-outcome" and asked is not None:
+            login = _login(str(asked.mechanism), asked.initial_response or b"")
+            if body.code:
+                self.refused.add(event.alias)
+            elif login is None:
+                self.unreadable = True
+            else:
+                self.users.setdefault(*login)
+        elif name == "open" and asked is not None:
+            hostname = asked.hostname or ""
+            if hostname.startswith(_VIRTUAL_HOST):
+                self.virtual_hosts[hostname[len(_VIRTUAL_HOST) :]] = None
 
     def _refuse(self, event: Event) -> None:
         if isinstance(self._pending.get(event.alias), m.ConnectionStartOk):

@@ -170,7 +170,7 @@ class ProxiedConnection(ClientLeg):
                 if session is None or link is None:
                     return
                 if duplicate is None:
-                    duplicate = session.duplicate(link, len(cut))
+                    duplicate = session.duplicate(link, body.delivery_id or 0, len(cut))
                 body.delivery_id = duplicate
                 self.broker.write(frame(AMQP, number, body.encode() + rest))
                 parts.append(rest)
@@ -247,6 +247,8 @@ class ProxiedConnection(ClientLeg):
             octets = b"".join(_framed(number, each) for each in passes)
         if passes:
             self.pass_to_client(octets)
+        if isinstance(body, c.Begin) and (session := self.by_broker_channel.get(number)) is not None:
+            self.send_all(session, session.deferred)
 
     def pass_parts(self) -> None:
         for session in self.sessions.values():
@@ -314,31 +316,42 @@ class ProxiedConnection(ClientLeg):
         if session.closing:
             return
         self.send(session.number, c.End(error=error(condition, text)))
-        self.tell_broker(session.number, c.End())
         self.settle_all(session)
         session.open = False
         session.closing = {"client", "broker"}
+        self.tell_broker(session.number, c.End())
 
     def detach(self, session: ProxiedSession, body: Any, condition: str, text: str) -> None:
         """Detach a link on both sides, or refuse an attach that the broker has not got."""
         handle: Any = getattr(body, "handle", None)
         link = session.by_handle.get(handle) if handle is not None else None
+        said: list[c.Composite] = []
         if link is None and isinstance(body, c.Attach):
             sends = body.role is False
-            far = c.read_composite(body.source if sends else body.target)
-            answer = {"source" if sends else "target": far}
-            if not sends:
-                answer["initial_delivery_count"] = UInt(0)
-            self.send(session.number, c.Attach(name=body.name, handle=handle, role=not body.role, **answer))
-            link = session.by_handle[int(body.handle)] = ProxiedLink(body)
+            link = session.by_handle[int(handle)] = ProxiedLink(body)
             link.closing = {"client"}
-        elif link is not None and not link.closing:
-            self.tell_broker(session.number, c.Detach(handle=UInt(link.handle), closed=True))
-            link.closing = {"client", "broker"}
-        else:
+            answer = c.Attach(name=body.name, handle=handle, role=sends)
+            if sends:
+                answer.source = c.composite_or_value(body.source)
+            else:
+                answer.target, answer.initial_delivery_count = c.composite_or_value(body.target), UInt(0)
+            said.append(answer)
+        elif link is None or link.closing:
             return
-        detach = c.Detach(handle=UInt(handle), closed=True, error=error(condition, text))
-        self.send(session.number, detach)
+        else:
+            link.closing = {"client", "broker"}
+        said.append(c.Detach(handle=UInt(handle), closed=True, error=error(condition, text)))
+        if session.open:
+            self.send_all(session, said)
+        else:
+            session.deferred += said
+        if "broker" in link.closing:
+            self.tell_broker(session.number, c.Detach(handle=UInt(handle), closed=True))
+
+    def send_all(self, session: ProxiedSession, said: list[c.Composite]) -> None:
+        """Send performatives of the proxy to the client, and forget them."""
+        while said:
+            self.send(session.number, said.pop(0))
 
     def regrant(self, session: ProxiedSession, link: ProxiedLink | None) -> None:
         """Grant credit again that messages have used up which the broker does not get."""
@@ -573,7 +586,7 @@ def _begun(connection: ProxiedConnection, given: Frame) -> bool:
     if session is None:
         return True
     session.next_out = body.next_outgoing_id
-    session.window_end = (session.next_in + body.incoming_window) & MASK
+    session.granted(session.next_in, body.incoming_window)
     session.stopped = connection.blocked_reason is not None
     connection.by_broker_channel[number] = session
     session.open = not session.closing
@@ -604,7 +617,7 @@ def _broker_flow(connection: ProxiedConnection, given: Frame) -> bool | list[Any
     if link is not None and link.closing:
         return False
     if body.next_incoming_id is not None:
-        session.window_end = (body.next_incoming_id + body.incoming_window) & MASK
+        session.granted(body.next_incoming_id, body.incoming_window)
     shift = 0 if link is None else link.shift
     if link is not None and link.role == "sender" and body.link_credit is not None:
         link.limit = (body.delivery_count or 0) + body.link_credit

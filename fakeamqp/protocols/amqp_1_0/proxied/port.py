@@ -148,7 +148,7 @@ class ProxiedFaultPort(FaultPort):
             self._connection.end_session(session, condition, text)
 
     def detach(self, number: int, body: Any, condition: str, text: str) -> None:
-        session = self._session(number)
+        session = self._connection.sessions.get(number)
         if session is not None:
             self._connection.detach(session, body, condition, text)
 

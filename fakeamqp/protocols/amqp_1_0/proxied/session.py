@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from fakeamqp.model.messages.message import Message
 
 MASK: Final = 0xFFFFFFFF
-_FIRST_DUPLICATE: Final = 0x80000000
-"""The delivery ids of duplicates begin here."""
+_AHEAD: Final = 0x40000000
+"""How far the delivery ids of duplicates are ahead. RabbitMQ compares ids, as far as they are not half of all
+numbers apart (measured on 4.3.6 and 4.0.5)."""
 
 
 class Held(NamedTuple):
@@ -43,7 +44,7 @@ class ProxiedLink:
         self.handle: int = body.handle
         self.link_name: str = body.name
         self.role: Literal["sender", "receiver"] = "receiver" if body.role else "sender"
-        address = getattr(c.read_composite(body.source if body.role else body.target), "address", None)
+        address = getattr(c.composite_or_value(body.source if body.role else body.target), "address", None)
         self.address: str | None = address if isinstance(address, str) else None
         self.destination: Destination | None = destination(address)
         place = self.destination
@@ -90,6 +91,8 @@ class ProxiedSession:
         self.open: bool = False
         self.closing: set[str] = set()
         """The sides whose end for one of the proxy has not come."""
+        self.deferred: list[c.Composite] = []
+        """What the proxy has to send once the broker has begun the session."""
         self.waiting: list[bytes] = []
         """Frames of the client for the next session on this channel, while the broker ends this one."""
         self.by_handle: dict[int, ProxiedLink] = {}
@@ -110,6 +113,8 @@ class ProxiedSession:
         """How many transfers the client took at once, as it said last."""
         self.window_end: int = 0
         """The first transfer of the client, as the broker counts, that does not fit its window."""
+        self.broker_window: int = 0
+        """How many transfers the broker takes at once, as it said last."""
         self.stopped: bool = False
         """True while the proxy closes the window for publishers."""
         self.held: dict[int, Held] = {}
@@ -119,8 +124,8 @@ class ProxiedSession:
         self._withheld = 0
         self._asked: dict[int, int] = {}
         """The broker's id of a delivery whose settlement the client waits for -> the client's."""
-        self._duplicates = 0
-        """How many duplicates of the client's messages the broker has got."""
+        self._duplicates: range = range(0)
+        """The ids of duplicates of the client's messages."""
 
     @property
     def links(self) -> tuple[ProxiedLink, ...]:
@@ -140,16 +145,22 @@ class ProxiedSession:
             link.shift += 1
             link.delivery_count = (link.delivery_count + 1) & MASK
 
-    def duplicate(self, link: ProxiedLink, transfers: int) -> UInt:
+    def duplicate(self, link: ProxiedLink, original: int, transfers: int) -> UInt:
         """The broker gets a message once more. Returns the id of the duplicate."""
         self.shift_in -= transfers
         link.shift -= 1
-        self._duplicates += 1
-        return UInt(_FIRST_DUPLICATE + self._duplicates - 1)
+        first = self._duplicates.start or (original + _AHEAD) & MASK
+        self._duplicates = range(first, max(first, self._duplicates.stop) + 1)
+        return UInt(self._duplicates[-1] & MASK)
 
     def concerns_duplicates(self, body: c.Disposition) -> bool:
         """True for the outcome of duplicates, which the client does not wait for."""
-        return _FIRST_DUPLICATE <= int(body.first) < _FIRST_DUPLICATE + self._duplicates
+        return int(body.first) in self._duplicates
+
+    def granted(self, first: int, window: int) -> None:
+        """The broker takes so many transfers from this one on, as it counts."""
+        self.window_end = (first + window) & MASK
+        self.broker_window = window
 
     @property
     def window_left(self) -> int:
@@ -158,7 +169,7 @@ class ProxiedSession:
 
     def regrant(self, link: ProxiedLink) -> c.Flow | None:
         """The credit and the window that the broker has granted, where the client has half of them left."""
-        low = link.credit_left <= link.credit // 2 or self.window_left <= self.window // 2
+        low = link.credit_left <= link.credit // 2 or self.window_left <= self.broker_window // 2
         if link.role != "sender" or not low:
             return None
         link.seen_limit = link.limit + link.shift
@@ -256,9 +267,14 @@ class ProxiedSession:
         if not self._apart:
             return None
         last = body.first if body.last is None else body.last
-        known = {each.broker_id: number for number, each in self.held.items()}
-        ids = [self._asked.pop(each, known.get(each)) for each in range(body.first, last + 1)]
-        return _runs(body, [each for each in ids if each is not None and each <= MASK])
+        known = dict(self._asked)
+        for number, held in self.held.items():
+            if held.broker_id is not None and number <= MASK:
+                known[held.broker_id] = number
+        meant = [each for each in known if body.first <= each <= last]
+        for each in meant:
+            self._asked.pop(each, None)
+        return _runs(body, [known[each] for each in meant])
 
 
 class _Ledger(NamedTuple):

@@ -1,0 +1,81 @@
+"""A message made of its sections as dictionaries, as `sections` shows them.
+
+There are `header` (durable, priority, ttl), `annotations`, `properties`, `application_properties`, one of
+`data` (a list of bytes), `sequence` (a list of lists) and `value`, and `footer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from fakeamqp.errors import near_match
+from fakeamqp.model.messages.message import UnknownProperty
+from fakeamqp.protocols.amqp_1_0.choices import Amqp10Choices
+from fakeamqp.protocols.amqp_1_0.codec.composites import Header, Properties
+from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
+from fakeamqp.protocols.amqp_1_0.codec.types import Described, Symbol, ULong, encode_value
+from fakeamqp.protocols.amqp_1_0.messages import SectionProperties, read_message
+from fakeamqp.protocols.amqp_1_0.sections import BODIES, HEADER, MAPS
+from fakeamqp.protocols.base.codec import FieldError
+
+if TYPE_CHECKING:
+    from fakeamqp.model.personality import Personality
+
+_KNOWN: Final = ("header", "annotations", "properties", "application_properties", *BODIES, "footer")
+_PROPERTIES: Final = tuple(field.attribute for field in Properties.FIELDS)
+_IDS: Final = ("message_id", "correlation_id")
+
+
+def message_of(
+    personality: Personality, sections: Mapping[str, Any], body: bytes | None
+) -> tuple[SectionProperties, bytes]:
+    """The properties and the body of a message of these sections; `body` is one of data.
+
+    Raises:
+        UnknownProperty: a section, or a field of one, is misspelled.
+        FieldError: a value does not fit its field, or there is no body or more than one.
+    """
+    _check("a message has no section", sections, _KNOWN)
+    bodies = [name for name in BODIES if name in sections]
+    if len(bodies) + (body is not None) != 1:
+        raise FieldError(f"a message has a body, or one of the sections {', '.join(BODIES)}")
+    try:
+        octets = b"".join(_encoded(name, sections, body) for name in _KNOWN)
+        names_queues = personality.extension(Amqp10Choices).replies_name_queues
+        return read_message(octets, durable=False, names_queues=names_queues)
+    except DecodeError as problem:
+        raise FieldError(str(problem)) from None
+
+
+def _encoded(name: str, sections: Mapping[str, Any], body: bytes | None) -> bytes:
+    """The bytes of the sections of a name."""
+    if name == "data" and body is not None:
+        return _section(0x75, body)
+    if name not in sections:
+        return b""
+    value = sections[name]
+    if name == "header":
+        _check("a header has no field", value, HEADER)
+        return Header(**value).encode()
+    if name == "properties":
+        _check("the properties have no field", value, _PROPERTIES)
+        ids = {each: ULong(value[each]) for each in _IDS if type(value.get(each)) is int}
+        return Properties(**{**value, **ids}).encode()
+    if name == "annotations":
+        return _section(0x72, {Symbol(key): each for key, each in value.items()})
+    if name in MAPS:
+        return _section(MAPS[name], dict(value))
+    if name == "value":
+        return _section(0x77, value)
+    return b"".join(_section(BODIES[name], each) for each in value)
+
+
+def _section(code: int, value: Any) -> bytes:
+    return encode_value(Described(ULong(code), value))
+
+
+def _check(refusal: str, given: Iterable[str], known: tuple[str, ...]) -> None:
+    for name in given:
+        if name not in known:
+            raise UnknownProperty(f"{refusal} {name!r}{near_match(name, known, len(known))}")
