@@ -82,7 +82,7 @@ def run(
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "FAKEAMQP_SUITE_OUTCOMES": str(report),
-            "FAKEAMQP_SUITE_PORTS": json.dumps({"5672": port}),
+            "FAKEAMQP_SUITE_PORTS": json.dumps({"5672": port, **target.services}),
             "FAKEAMQP_SUITE_CONTAINER": json.dumps({"5672/tcp": port, "5671/tcp": _NOT_SERVED}),
             **{name: value.format(host=target.host, port=port) for name, value in suite.environment.items()},
         }
@@ -203,10 +203,18 @@ def measured(
         SuiteError: a suite did not run to its end.
     """
     with contextlib.ExitStack() as running:
-        pairs = {version: running.enter_context(targets(version)) for version in versions}
-        runs = [(*each, pair) for each, pair in itertools.product(suites.items(), pairs.values())]
+        pairs: dict[tuple[str, Path | None], tuple[Target, Target]] = {}
+        runs = []
+        for version, (suite, source) in itertools.product(versions, suites.items()):
+            key = (version, source.certificates if suite.services else None)
+            if key not in pairs:
+                pairs[key] = running.enter_context(targets(*key))
+            runs.append((suite, source, pairs[key]))
         found = compare(runs, whole=whole)
-        return {version: [each for each in found if each.targets == pair] for version, pair in pairs.items()}
+        by_version: dict[str, list[Comparison]] = {version: [] for version in versions}
+        for each in found:
+            by_version[next(of for (of, _), pair in pairs.items() if pair == each.targets)].append(each)
+        return by_version
 
 
 def measured_in_loops(suites: Mapping[Suite, Source], *, whole: bool = True) -> list[Comparison]:

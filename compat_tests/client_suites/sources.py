@@ -1,7 +1,8 @@
 """Keeps the source of each suite, and a virtual environment to run it in, in the cache of the user.
 
 They are in `~/.cache/fakeamqp/client-suites`, or in the folder that FAKEAMQP_CLIENT_SUITES names. Sources
-come from PyPI, npm or Debian's archive, the client and what else its suite needs from PyPI.
+come from PyPI, npm, Debian's archive or GitHub, the client and what else its suite needs from PyPI. A suite
+with `services` gets certificates of its own: those in its repository expire.
 """
 
 from __future__ import annotations
@@ -40,6 +41,11 @@ class Source:
     root: Path
     interpreter: Path
 
+    @property
+    def certificates(self) -> Path:
+        """The folder with the certificates of a suite with `services`."""
+        return self.root / ".ci" / "certs"
+
 
 def source(suite: Suite) -> Source:
     """The source of a suite, fetched where it was not yet.
@@ -53,7 +59,7 @@ def source(suite: Suite) -> Source:
     interpreter = Path(shutil.which("node") or "node") if suite.npm else folder / "venv" / "bin" / "python"
     found = Source(folder / "source", interpreter)
     # What a suite is made of may change with its row.
-    wanted = "\n".join([*suite.all_requirements(), suite.debian or suite.origin])
+    wanted = "\n".join([*suite.all_requirements(), suite.debian or suite.origin, *(suite.git or ())])
     complete = folder / _COMPLETE
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / f"{folder.name}.lock").open("w") as lock:
@@ -62,6 +68,8 @@ def source(suite: Suite) -> Source:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             _fetch(suite, found.root)
+            if suite.services:
+                _certify(found.certificates)
             if not suite.npm:
                 _install(suite, folder / "venv", found.interpreter)
             complete.write_text(wanted)
@@ -78,6 +86,9 @@ def _cache() -> Path:
 def _fetch(suite: Suite, root: Path) -> None:
     with tempfile.TemporaryDirectory() as made:
         download = Path(made)
+        if suite.git is not None:
+            _from_git(suite, root)
+            return
         if suite.debian is not None:
             _from_debian(suite, download / "source.tar.gz")
         elif suite.npm:
@@ -96,6 +107,30 @@ def _fetch(suite: Suite, root: Path) -> None:
                 packed.extractall(unpacked)
         (top,) = unpacked.iterdir()
         shutil.move(top, root)
+
+
+def _from_git(suite: Suite, root: Path) -> None:
+    assert suite.git is not None
+    address, tag = suite.git
+    command = ["git", "-c", "advice.detachedHead=false", "clone", "--quiet", "--depth", "1", "--branch", tag]
+    _from_registry(suite, [*command, address, str(root)])
+
+
+def _certify(folder: Path) -> None:
+    """Write certificates of a server and a client by an authority of their own, by the names of the suite."""
+    import trustme
+
+    authority = trustme.CA()
+    folder.mkdir(parents=True, exist_ok=True)
+    authority.cert_pem.write_to_path(folder / "ca_certificate.pem")
+    for name, issued in (
+        ("server", authority.issue_cert("localhost", "127.0.0.1")),
+        ("client", authority.issue_cert(common_name="localhost")),
+    ):
+        (folder / f"{name}_localhost_certificate.pem").write_bytes(
+            b"".join(blob.bytes() for blob in issued.cert_chain_pems)
+        )
+        issued.private_key_pem.write_to_path(folder / f"{name}_localhost_key.pem")
 
 
 def _from_debian(suite: Suite, archive: Path) -> None:
@@ -124,5 +159,6 @@ def _from_registry(suite: Suite, command: Sequence[str]) -> None:
             f"the suite of {suite} could not be had from {suite.origin} in {_SECONDS} s"
         ) from None
     if done.returncode != 0:
-        why = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or [done.stderr]
+        marks = ("ERROR", "fatal")
+        why = [line for line in done.stderr.splitlines() if line.startswith(marks)] or [done.stderr]
         raise Unavailable(f"the suite of {suite} cannot be had from {suite.origin}: {why[-1].strip()}")

@@ -27,6 +27,8 @@ class Suite:
     source archive below Debian's pool. `requirements` are installed beside the client, in a virtual
     environment of the suite. `plugins` are loaded by pytest and no others.
 
+    With `git`, the suite is in a repository, of which a tag is fetched.
+
     With `npm`, the package is one of npm that has the suite and needs no others. Node.js runs it.
     """
 
@@ -44,10 +46,14 @@ class Suite:
     not_matching: tuple[str, str] | None = None
     """A part of ids that are not run either, and the reason."""
     debian: str | None = None
+    git: tuple[str, str] | None = None
+    """The address of a repository, and a tag."""
     npm: bool = False
     least_python: tuple[int, int] = (3, 10)
     slow: tuple[str, ...] = ()
     """What the long tests leave to the command, as the keys of `left_out`."""
+    services: bool = False
+    """Whether it needs the HTTP API and TLS, too. Its certificates are in `.ci/certs`; see `sources`."""
     in_loops: bool = False
     """Whether each test has an event loop of aiomisc, where the broker can run, too."""
     short: bool = True
@@ -66,6 +72,8 @@ class Suite:
     @property
     def origin(self) -> str:
         """Where the source comes from."""
+        if self.git is not None:
+            return "GitHub"
         return "npm" if self.npm else "PyPI" if self.debian is None else "Debian's archive"
 
     def all_requirements(self) -> list[str]:
@@ -194,6 +202,33 @@ SUITES = {
             least_python=(3, 11),
             in_loops=True,
             # A thousand tests, each with a connection or two: a minute of processor time on each target.
+            short=False,
+            seconds=1800,
+        ),
+        Suite(
+            "rabbitmq-amqp-python-client",
+            "rabbitmq-amqp-python-client",
+            "0.6.0",
+            ("tests",),
+            # Its source distributions have no tests.
+            git=("https://github.com/rabbitmq/rabbitmq-amqp-python-client", "v0.6.0"),
+            requirements=(
+                "python-qpid-proton==0.40.0",
+                "pytest-asyncio==1.5.0",
+                "pika==1.4.4",
+                "PyJWT==2.15.1",
+                "cryptography==50.0.2",
+                "requests==2.34.2",
+            ),
+            plugins=("pytest_asyncio.plugin",),
+            # Two tests publish 10 000 messages and wait for each outcome.
+            options=("--timeout=240",),
+            not_matching=(
+                "(oauth or requeue_with_invalid_annotations)",
+                "tokens need an OAuth plugin; and in a handler that raises, it depends on the speed of the "
+                "broker whether the client is of use to the tests that follow",
+            ),
+            services=True,
             short=False,
             seconds=1800,
         ),

@@ -12,13 +12,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from compat_tests.differential.comparison import SERIES
 from compat_tests.differential.rabbitmq_node import RabbitMQNode
 from compat_tests.tools.legs import Legs
+from compat_tests.tools.loopback import free_port
 
 __all__ = ["ROOT", "VERSIONS", "Nodes", "Target", "nodes", "runtimes", "targets", "through_proxy"]
 
@@ -28,6 +29,8 @@ ROOT = Path(__file__).parents[2]
 VERSIONS = ("4.0", "4.3")
 """The series that have a personality of their own."""
 
+_HTTP, _TLS = "15672", "5671"
+"""The ports of the services elsewhere."""
 _FEATURE = "transient_nonexcl_queues"
 _MESSAGE_SIZE = 134_217_728
 """What the suites of aiormq and aio-pika have their RabbitMQ configured with, as its own image of it does."""
@@ -38,7 +41,11 @@ _SERVE = """
 import json, logging, sys
 import fakeamqp
 logging.disable()
-with getattr(fakeamqp, sys.argv[1])(**json.loads(sys.argv[2])) as endpoint:
+arguments = json.loads(sys.argv[2])
+if "tls" in arguments:
+    from fakeamqp.runtime.tls import ServerTLS
+    arguments["tls"] = ServerTLS.from_files(**arguments["tls"])
+with getattr(fakeamqp, sys.argv[1])(**arguments) as endpoint:
     print(endpoint.port, flush=True)
     sys.stdin.read()
 """
@@ -54,20 +61,62 @@ class Target:
     host: str = "127.0.0.1"
     in_loops: Mapping[str, Any] | None = None
     """The arguments of a broker that runs in the event loop of each test."""
+    services: Mapping[str, int] = field(default_factory=dict)
+    """The ports of its HTTP API and of TLS, by those that have them elsewhere."""
 
     def __str__(self) -> str:
         return self.name
 
 
 @contextlib.contextmanager
-def targets(version: str) -> Iterator[tuple[Target, Target]]:
+def targets(version: str, certificates: Path | None = None) -> Iterator[tuple[Target, Target]]:
     """Start the node of a series and the broker beside it.
+
+    Args:
+        version: the series.
+        certificates: the folder with those of a suite that needs the HTTP API and TLS, too.
 
     Raises:
         RabbitMQError: the node does not start.
     """
-    with RabbitMQNode(version, settings=_SETTINGS) as node, _broker(SERIES[version].personality) as broker:
-        yield _target(node), broker
+    personality = SERIES[version].personality
+    if certificates is None:
+        with RabbitMQNode(version, settings=_SETTINGS) as node, _broker(personality) as broker:
+            yield _target(node), broker
+        return
+    services = [{_HTTP: free_port(), _TLS: free_port()} for _ in range(2)]
+    settings = {**_SETTINGS, **_tls_settings(certificates, services[0])}
+    arguments = {**_arguments(personality), "management_port": services[1][_HTTP]}
+    # A broker has one listener, so another one has TLS.
+    tls = {"port": services[1][_TLS], "tls": _server_files(certificates)}
+    with (
+        RabbitMQNode(version, settings=settings, plugins=["rabbitmq_management"]) as node,
+        _served("Broker", arguments) as port,
+        _served("Broker", {**_arguments(personality), **tls}),
+    ):
+        there = replace(_target(node), services=services[0])
+        yield there, Target(personality, port, services=services[1])
+
+
+def _server_files(certificates: Path) -> dict[str, str]:
+    names = {
+        "certificate": "server_localhost_certificate",
+        "key": "server_localhost_key",
+        "ca": "ca_certificate",
+    }
+    return {name: str(certificates / f"{file}.pem") for name, file in names.items()}
+
+
+def _tls_settings(certificates: Path, services: Mapping[str, int]) -> dict[str, str]:
+    files = _server_files(certificates)
+    return {
+        "management.tcp.ip": "127.0.0.1",
+        "management.tcp.port": str(services[_HTTP]),
+        "listeners.ssl.1": f"127.0.0.1:{services[_TLS]}",
+        "ssl_options.cacertfile": files["ca"],
+        "ssl_options.certfile": files["certificate"],
+        "ssl_options.keyfile": files["key"],
+    }
 
 
 @contextlib.contextmanager

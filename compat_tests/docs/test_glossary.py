@@ -13,7 +13,7 @@ from compat_tests.docs.pages import ROOT
 GLOSSARIES = tuple(ROOT / "docs" / name for name in ("glossary.md", "glossary-internal.md"))
 """The terms of the pages for users, and those of the code."""
 GENERATED = (
-    *(f"conformance-{protocol}.md" for protocol in ("0-9-1", "0-9", "0-10")),
+    *(f"conformance-{protocol}.md" for protocol in ("0-9-1", "0-9", "0-10", "1-0")),
     *("faults.md", "spark-benchmarks.md"),
 )
 """Pages with texts of tests, clients or measurements, in which any word may occur."""

@@ -45,6 +45,35 @@ SECTIONS = {
 }
 
 
+try:
+    from proton import Data
+except ImportError:  # It is built from source, which needs a compiler.
+    _reader = None
+else:
+    _reader = Data()
+
+
+def check_by_proton(octets: bytes, end: int) -> None:
+    """Have proton's codec read the performative of a frame, and the sections before the bare message.
+
+    AssertionError where it does not, or ends elsewhere. What a publisher has sent is not the broker's.
+    """
+    if _reader is None:
+        return
+    offset = _read_by_proton(octets, 0)
+    assert offset == end, f"proton reads {offset} of {end} bytes: {octets[:end].hex()}"
+    while octets[offset : offset + 2] == b"\0\x53" and 0x70 <= octets[offset + 2] <= 0x72:
+        _, end = read_value(octets, offset)
+        offset = _read_by_proton(octets, offset)
+        assert offset == end, f"proton reads {offset} of {end} bytes: {octets[:end].hex()}"
+
+
+def _read_by_proton(octets: bytes, offset: int) -> int:
+    assert _reader is not None
+    _reader.clear()
+    return offset + int(_reader.decode(octets[offset:]))
+
+
 @dataclass(frozen=True)
 class Arrived:
     """A frame as it came; `payload` follows a transfer."""
@@ -171,6 +200,7 @@ class Client(Transport):
                 self._inbox.append(Arrived(channel, EMPTY_FRAME))
                 continue
             body, end = c.read_body(octets)
+            check_by_proton(octets, end)
             self._inbox.append(Arrived(channel, body, octets[end:]))
         return self._inbox
 

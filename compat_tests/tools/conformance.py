@@ -33,8 +33,10 @@ PROTOCOL_0_9_1 = "0-9-1"
 PROTOCOLS = (PROTOCOL_0_9_1, "0-9", "0-10", "1-0")
 #: Those that share their bytes, so that one test can run over both.
 SHARING = (PROTOCOL_0_9_1, "0-9")
-#: Those whose every rule must have a test or an exception; the others are on their way.
+#: Those whose every rule must have a test or an exception.
 COMPLETE = frozenset(PROTOCOLS)
+#: Those that the personality `spec` does not speak.
+NOT_IN_SPEC = frozenset(("1-0",))
 #: The marks that name rules.
 MARKS = ("rule", "deviates")
 #: The personality that brokers have unless they are told otherwise, and the one that follows the documents.
@@ -421,10 +423,7 @@ def report(catalogue: Catalogue, results: Results) -> str:
         "A test counts if it asserts something, and if its body exchanges bytes with a broker or, where it "
         "is about the codec alone, runs that.",
         _explained(),
-        f"Where the documents and {_OTHER[catalogue.protocol]} differ, the personality `spec` follows the "
-        f"documents, and the default, `{DEFAULT}`, does not. *Holds in* names the personalities of the "
-        "brokers in which tests show a rule: *both* stands for these two, and `*` for one that a test "
-        "changed.",
+        _personalities(catalogue.protocol),
         *([_UNFINISHED] if unfinished else []),
         "## Summary",
         _table(
@@ -510,6 +509,22 @@ def report(catalogue: Catalogue, results: Results) -> str:
             "</details>",
         ]
     return "\n\n".join(parts) + "\n"
+
+
+def _personalities(protocol: str) -> str:
+    """What the column *Holds in* means."""
+    column = "*Holds in* names the personalities of the brokers in which tests show a rule"
+    if protocol in NOT_IN_SPEC:
+        return (
+            f"The personality `spec` does not speak AMQP {protocol}: where the documents and "
+            f"{_OTHER[protocol]} differ, every personality follows {_OTHER[protocol]}. {column}; `*` stands "
+            "for one that a test changed."
+        )
+    return (
+        f"Where the documents and {_OTHER[protocol]} differ, the personality `spec` follows the "
+        f"documents, and the default, `{DEFAULT}`, does not. {column}: *both* stands for these two, and `*` "
+        "for one that a test changed."
+    )
 
 
 _UNFINISHED = (
