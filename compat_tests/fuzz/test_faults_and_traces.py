@@ -1,4 +1,4 @@
-"""Rules look at whatever bytes a client of 0-8, 0-9 or 0-10 sends without harm, and a trace shows them."""
+"""Rules look at whatever bytes a client of 0-8, 0-9, 0-10 or 1.0 sends without harm, and a trace shows them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from compat_tests.fuzz.subjects import SUBJECTS, Subject
 from compat_tests.fuzz.test_mutated_streams import feed
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer as FaultServer010
+from compat_tests.unit.faults.amqp_1_0.server import FaultServer as FaultServer10
 from fakeamqp.dialects import dialect_named
 from fakeamqp.faults import Faults, Rule
 from fakeamqp.faults.actions import malformations
@@ -97,6 +98,24 @@ RULES = {
             ),
         ),
     ),
+    "1-0": _rules(
+        (["*", "transfer", "attach", "flow", "disposition", "begin", "open"], "received", _received(404, 1)),
+        (
+            ["*", "transfer", "attach", "flow", "disposition", "end", "close"],
+            "sent",
+            (*_received(404, 1), *_malforms("1-0")),
+        ),
+        (
+            ["transfer"],
+            "received",
+            (
+                lambda rule: rule.nack(),
+                lambda rule: rule.return_message(),
+                lambda rule: rule.replace(body=b"another", headers={"a": 1}),
+                lambda rule: rule.delay(1).duplicate(),
+            ),
+        ),
+    ),
 }
 
 
@@ -121,6 +140,8 @@ def test_mutated_streams(subject: Subject) -> None:
         server: Any = FaultServer010(personality)
         if subject.protocol == "0-9":
             server = FaultServer(personality, tickets=subject.strict)
+        elif subject.protocol == "1-0":
+            server = FaultServer10(subject.personality)
         _install(server.faults, rules)
         client = subject.connect(server)
         for _ in range(2):
