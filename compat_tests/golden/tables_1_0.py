@@ -217,7 +217,9 @@ def all_mutants() -> Iterator[Mutant]:
     for row in rows("composite"):
         kind = c.COMPOSITES[row["code"]]
         for change, fields in _changes(kind.FIELDS):
-            yield Mutant(row, change, {"FIELDS": fields})
+            mandatory = tuple(each for each in fields if each.mandatory)
+            nulls = dict.fromkeys(each.attribute for each in fields)
+            yield Mutant(row, change, {"FIELDS": fields, "_mandatory": mandatory, "_nulls": nulls})
         yield Mutant(
             row, "code", {"CODE": kind.CODE + 1, "_prefix": b"\0" + types.encode_ulong(kind.CODE + 1)}
         )

@@ -66,14 +66,10 @@ class Field:
                 self.default = _default(self.type, word[1:])
 
     def read(self, value: Any, owner: str) -> Any:
-        """Check a value that has come; FieldError if it is of another type.
+        """Check a value that has come, and is not null; FieldError if it is of another type.
 
         An error that is none stays the value that it is (RabbitMQ: measured on 4.0.5 and 4.3.6).
         """
-        if value is None:
-            if self.mandatory:
-                raise FieldError(f"{owner} lacks {self.name}")
-            return None
         if self.multiple:
             values = value if isinstance(value, Array) else [value]
             if self.of is not None and any(type(each) is not self.of for each in values):
@@ -86,8 +82,7 @@ class Field:
         return value
 
     def write(self, value: Any) -> bytes:
-        if value is None:
-            return b"\x40"
+        """Its bytes; the value is not null."""
         if self.multiple:
             if isinstance(value, (str, bytes)):
                 value = (value,)
@@ -119,6 +114,8 @@ class Composite:
     DESCRIPTOR: ClassVar[str] = ""
     FIELDS: ClassVar[tuple[Field, ...]] = ()
     _prefix: ClassVar[bytes] = b""
+    _nulls: ClassVar[dict[str, Any]] = {}
+    _mandatory: ClassVar[tuple[Field, ...]] = ()
 
     if TYPE_CHECKING:
 
@@ -134,15 +131,17 @@ class Composite:
         declared = [line.partition(":") for line in fields.split(",") if line.strip()]
         cls.FIELDS = tuple(Field(name.strip(), said.strip()) for name, _, said in declared)
         cls._prefix = b"\0" + encode_ulong(code)
+        cls._mandatory = tuple(field for field in cls.FIELDS if field.mandatory)
+        cls._nulls = dict.fromkeys(field.attribute for field in cls.FIELDS)
         COMPOSITES[code] = cls
         BY_DESCRIPTOR[cls.DESCRIPTOR] = cls
 
     def __init__(self, **values: Any) -> None:
         own = self.__dict__
-        for field in self.FIELDS:
-            own[field.attribute] = values.pop(field.attribute, None)
-        if values:
-            raise TypeError(f"{self.NAME} has no field {', '.join(values)}")
+        own.update(self._nulls)
+        own.update(values)
+        if len(own) > len(self.FIELDS):
+            raise TypeError(f"{self.NAME} has no field {', '.join(values.keys() - self._nulls.keys())}")
 
     @classmethod
     def of_list(cls, items: list[Any]) -> Self:
@@ -150,15 +149,14 @@ class Composite:
         fields = cls.FIELDS
         if len(items) > len(fields):
             raise DecodeError(f"{cls.NAME} has {len(items)} fields, not {len(fields)} at most")
-        found = cls.__new__(cls)
+        found = cls()
         own = found.__dict__
-        count = len(items)
-        for index, field in enumerate(fields):
-            value = items[index] if index < count else None
-            if value is None and not field.mandatory:
-                own[field.attribute] = None
-            else:
+        for field, value in zip(fields, items, strict=False):
+            if value is not None:
                 own[field.attribute] = field.read(value, cls.NAME)
+        for field in cls._mandatory:
+            if own[field.attribute] is None:
+                raise FieldError(f"{cls.NAME} lacks {field.name}")
         return found
 
     def or_default(self, attribute: str) -> Any:
@@ -171,7 +169,10 @@ class Composite:
     def encode(self) -> bytes:
         """Its bytes, without nulls at the end."""
         own = self.__dict__
-        items = [field.write(own[field.attribute]) for field in self.FIELDS]
+        items = [
+            b"\x40" if (value := own[field.attribute]) is None else field.write(value)
+            for field in self.FIELDS
+        ]
         while items and items[-1] == b"\x40":
             items.pop()
         return self._prefix + (encode_items(items) if items else b"\x45")

@@ -213,9 +213,15 @@ def _extent(data: bytes, offset: int, width: int) -> tuple[int, int, int]:
 def _items(data: bytes, offset: int, width: int, depth: int) -> tuple[list[Any], int]:
     """The values that fill a list or a map; RabbitMQ ignores their count (measured on 4.0.5 and 4.3.6)."""
     _, offset, end = _extent(data, offset, width)
+    depth += 1
+    if depth > MAX_DEPTH:
+        raise DecodeError(f"values nest deeper than {MAX_DEPTH} levels")
     items = []
     while offset < end:
-        item, offset = read_value(data, offset, depth + 1)
+        reader = _READERS[data[offset]]  # As `read_value` does, for 0.8 times its instructions.
+        if reader is None:
+            raise DecodeError(f"there is no type with code 0x{data[offset]:02x}")
+        item, offset = reader(data, offset + 1, depth)
         items.append(item)
     if offset != end:
         raise DecodeError("the items of a compound value do not fill it")
