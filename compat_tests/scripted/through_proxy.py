@@ -1,7 +1,7 @@
 """Pytest plugin: `--through-proxy` runs tests of 0-9-1 and 1.0 on brokers behind a proxy, without sockets.
 
 A proxy without faults changes nothing, so the tests are the same: those of `protocol/amqp_0_9_1`, of
-`protocol/amqp_1_0` and of `unit/faults`. `through_proxy.toml` lists the few that are about what a proxy has not.
+`protocol/amqp_1_0` and of `unit/faults`. `through_proxy.toml` lists the few about what a proxy has not.
 """
 
 from __future__ import annotations
