@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.frames import EMPTY_FRAME, HEADER_SIZE
@@ -100,7 +100,7 @@ class FrameAssembler:
 class LinkPeer(BasePeer):
     """A connection of 1.0 to the broker under test."""
 
-    CLOSES = (c.Close, c.End)
+    CLOSES: ClassVar[tuple[type[Any], ...]] = (c.Close, c.End)
 
     def new_assembler(self) -> FrameAssembler:
         return FrameAssembler()

@@ -340,7 +340,7 @@ class BasePeer:
 class Peer(BasePeer):
     """A connection of 0-9-1 to the broker under test."""
 
-    CLOSES = (m.ConnectionClose, m.ChannelClose)
+    CLOSES: ClassVar[tuple[type[Any], ...]] = (m.ConnectionClose, m.ChannelClose)
 
     def new_assembler(self) -> ReplyAssembler:
         return ReplyAssembler()

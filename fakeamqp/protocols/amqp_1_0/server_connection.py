@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fakeamqp.connection import Connection, PeerAddress
+    from fakeamqp.model.access import User
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Tap
     from fakeamqp.protocols.amqp_1_0.port import Amqp10FaultPort
@@ -150,16 +151,17 @@ class Amqp10Connection(ServerConnection):
         """Check permissions again. The credential itself never expires here (1-0/management/tokens)."""
         assert self.user is not None and self.virtual_host is not None
         access, host = self.broker.access, self.virtual_host.name
-        self.user = access.users.get(self.user.name, self.user)
+        user = access.users.get(self.user.name, self.user)
+        self.user: User | None = user
         try:
-            access.check_virtual_host(self.user, host)
+            access.check_virtual_host(user, host)
         except NotAllowed as problem:
             before = f"access to vhost {host} failed for new credential: "
             reason = (Atom("amqp_error"), Atom("not_allowed"), Atom(f'"{problem.text}"'), Atom("none"))
             self.close(UNAUTHORIZED, before + pretty(reason, before))
             return
         for session in self.open_channels:
-            session.check_links(self.user)
+            session.check_links(user)
 
     def set_blocked(self, reason: str | None) -> None:
         """Close the windows of the sessions for publishers, or open them again (1-0/flow/alarm)."""

@@ -168,7 +168,7 @@ class ProxiedConnection(ClientLeg):
     # --- the client's bytes -----------------------------------------------------------------------------
 
     def receive(self, data: bytes) -> None:
-        self.heard_at = self.state.clock.now()
+        self.heard_at: float = self.state.clock.now()
         if self.over:
             return
         if len(self._header) < _HEADER_SIZE:
@@ -201,7 +201,7 @@ class ProxiedConnection(ClientLeg):
             if make is not None:
                 self._successor = make(self)
                 return data[missing:]
-            self.unknown = not known
+            self.unknown: bool = not known
             if header.startswith(b"AMQP"):
                 self.report("connected", "AMQP {}-{}-{}-{}".format(*header[4:]))
             else:

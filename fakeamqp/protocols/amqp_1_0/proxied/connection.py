@@ -31,6 +31,7 @@ from fakeamqp.protocols.base.proxied.client_leg import ClientLeg, log
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_1_0.proxied.port import ProxiedFaultPort
+    from fakeamqp.protocols.base.proxied.legs import BrokerLeg
 
 _CLOSE_TIMEOUT = 30.0
 _LARGEST_FRAME = 16 * 1024 * 1024
@@ -96,7 +97,7 @@ class ProxiedConnection(ClientLeg):
         self.by_broker_channel: dict[int, ProxiedSession] = {}
         self.rest_passes: bool = False
         """True while the rest of a delivery passes whose beginning has passed."""
-        self.broker = before.broker
+        self.broker: BrokerLeg = before.broker
         self.broker.serve(self)
         self.report("connected", "AMQP 3-1-0-0")
         self.await_broker()
@@ -146,7 +147,7 @@ class ProxiedConnection(ClientLeg):
     # --- the client's bytes -----------------------------------------------------------------------------
 
     def receive(self, data: bytes) -> None:
-        self.heard_at = self.state.clock.now()
+        self.heard_at: float = self.state.clock.now()
         tap = self.state.tap
         for kind, number, payload, octets in self._cutter.cut(data):
             if self.over:

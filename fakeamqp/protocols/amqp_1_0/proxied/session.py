@@ -81,7 +81,7 @@ class ProxiedSession:
     """One session of a client, with its counterpart at the broker. Views read it as a channel."""
 
     mode = None
-    prefetch = (0, 0)
+    prefetch: tuple[int, int] = (0, 0)
     credit = None
     consumers: Mapping[str, Any] = MappingProxyType({})
     unfinished = 0

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.timers import Timer
 
-log = logging.getLogger("fakeamqp")
+log: logging.Logger = logging.getLogger("fakeamqp")
 
 _ANSWER_TIMEOUT = 30.0
 """Seconds that a broker has for its first byte."""
