@@ -95,6 +95,15 @@ def test_withheld_delivery_leaves_no_gap_in_the_delivery_ids(broker: Broker, con
     assert [bytes(message.body) for message in messages] == [b"1", b"2"]
 
 
+def test_attach_with_an_address_of_version_1_is_matched_by_its_queue() -> None:
+    with Broker(personality="rabbitmq-4.0") as broker:
+        connection = utils.BlockingConnection(f"amqp://guest:guest@127.0.0.1:{broker.port}", timeout=10)
+        rule = broker.faults.on("attach", queue="orders").close_connection().once()
+        with pytest.raises(proton.ProtonException):
+            connection.create_sender("/queue/orders")
+        assert rule.hits == 1
+
+
 def test_attach_to_a_queue_is_matched_by_its_name(broker: Broker, connection: Any) -> None:
     rule = broker.faults.on("attach", queue="q").close_connection().once()
     with pytest.raises(proton.ConnectionException):

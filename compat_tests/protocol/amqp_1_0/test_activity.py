@@ -185,6 +185,23 @@ def test_messages_held_too_long_are_told_in_ranges_and_once(rabbitmq: Server) ->
 
 
 @pytest.mark.rule("1-0/disposition/consumer-timeout")
+def test_each_message_is_told_when_its_own_time_is_over(rabbitmq: Server) -> None:
+    quorum(rabbitmq)
+    sender = rabbitmq.session().sender("/queues/qq")
+    client = rabbitmq.session()
+    client.receiver("/queues/qq", credit=2, properties=LATE)
+    sender.publish()
+    rabbitmq.advance(0.5)
+    sender.publish()
+    client.take_all()
+    told = []
+    for _ in range(2):
+        rabbitmq.advance(0.6)
+        told.append([(each.what.first, each.what.last) for each in client.take_all()])
+    assert told == [[(0, None)], [(1, None)]]
+
+
+@pytest.mark.rule("1-0/disposition/consumer-timeout")
 def test_detach_after_a_timeout_returns_no_message_twice(rabbitmq: Server) -> None:
     queue = quorum(rabbitmq)
     client, link = held(rabbitmq, properties=LATE)

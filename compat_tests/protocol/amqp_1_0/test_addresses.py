@@ -8,6 +8,7 @@ import pytest
 
 from compat_tests.protocol.amqp_1_0.conftest import with_queues
 from compat_tests.scripted.amqp_1_0 import RECEIVER, SENDER, Client, Server, attach, message
+from fakeamqp.model.access import Permission, TopicPermission
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.model.virtual_host.virtual_host import VirtualHostMetadata
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
@@ -209,6 +210,27 @@ def test_missing_right_to_declare_the_queue_ends_the_session(permits: Server) ->
     text = "configure access to queue 'new' in vhost '/' refused for user 'guest'"
     client.send(attach(SENDER, "new")).expect_end("amqp:unauthorized-access", text)
     assert "new" not in permits.vhost.queues
+
+
+@pytest.mark.rule("1-0/attach/address-v1", "1-0/errors/rights")
+def test_source_exchange_needs_the_rights_of_a_binding(permits: Server) -> None:
+    user = permits.state.access.users["guest"]
+    user.permissions["/"] = Permission(".*", ".*", "^amq.gen")
+    client = permits.session()
+    text = "read access to exchange 'amq.topic' in vhost '/' refused for user 'guest'"
+    client.send(attach(RECEIVER, "/topic/a.b")).expect_end("amqp:unauthorized-access", text)
+    user.permissions["/"] = Permission()
+    user.topic_permissions["/", "amq.topic"] = TopicPermission(read="^b")
+    client.begin()
+    error = client.send(attach(RECEIVER, "/topic/a.b")).expect_end("amqp:unauthorized-access")
+    assert "to topic 'a.b' in exchange 'amq.topic'" in error.description
+
+
+@pytest.mark.rule("1-0/attach/address")
+def test_rabbitmq_4_1_ends_the_session_for_a_bad_address_in_the_words_of_4_0() -> None:
+    client = Server("rabbitmq-4.1").session()
+    text = 'Attach rejected: {bad_address_string,<<"/queues/">>}'
+    client.send(attach(SENDER, "/queues/")).expect_end("amqp:invalid-field", text)
 
 
 @pytest.mark.rule("1-0/attach/address-v1")

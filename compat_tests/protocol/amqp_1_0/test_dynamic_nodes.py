@@ -8,6 +8,7 @@ import pytest
 
 from compat_tests.protocol.amqp_1_0.conftest import with_queues
 from compat_tests.scripted.amqp_1_0 import RECEIVER, SENDER, Client, Server, attach
+from fakeamqp.model.limits import VirtualHostLimits
 from fakeamqp.protocols.amqp_1_0.addresses import queue_of_source
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.types import Described, Symbol, UInt
@@ -159,3 +160,13 @@ def test_missing_right_to_declare_the_queue_ends_the_session(role: bool) -> None
     client.send(attach(role, None, terminus=DYNAMIC))
     assert client.expect_end("amqp:unauthorized-access").description.startswith("configure access to queue")
     assert not dynamic_queues(server)
+
+
+@pytest.mark.rule("1-0/attach/dynamic")
+@ROLES
+def test_dynamic_node_beyond_the_limit_of_queues_is_refused(role: bool) -> None:
+    server = Server()
+    server.vhost.limits = VirtualHostLimits(max_queues=0)
+    _, error = server.session().refused(role, None, terminus=DYNAMIC)
+    assert error.condition == "amqp:resource-limit-exceeded"
+    assert error.description.endswith(": queue limit in vhost '/' (0) is reached")

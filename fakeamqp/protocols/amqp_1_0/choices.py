@@ -45,7 +45,7 @@ class Amqp10Choices(Choices):
     # --- links ---------------------------------------------------------------------------------------
     link_errors_end_sessions: bool = choice(False, {_UNTIL_4_1: True})
     """1-0/errors/link-scope: an error of a link ends its session (RabbitMQ: documented)."""
-    attach_refusal: str = choice("Attach refused: {}", {ONLY_4_0: "Attach rejected: {}"}, any_text=True)
+    attach_refusal: str = choice("Attach refused: {}", {_UNTIL_4_1: "Attach rejected: {}"}, any_text=True)
     """The text for an attach with an illegal field."""
     needs_source: bool = choice(True, {_UNTIL_4_1: False})
     """1-0/attach/source: the attach of a receiver without source is refused; otherwise RabbitMQ crashes."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from fakeamqp.model.erlang import Atom, pretty, term as text_term
-from fakeamqp.model.errors import AccessRefused, ModelError, NotFound
+from fakeamqp.model.errors import AccessRefused, ModelError, NotFound, PreconditionFailed, ResourceError
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.model.queues.classic import ClassicQueue
 from fakeamqp.protocols.amqp_1_0.addresses import (
@@ -31,6 +31,7 @@ from fakeamqp.protocols.amqp_1_0.codec.types import Array, Described, Symbol, UI
 from fakeamqp.protocols.amqp_1_0.replies import (
     INTERNAL_ERROR,
     INVALID_FIELD,
+    LIMIT_EXCEEDED,
     NOT_FOUND,
     NOT_IMPLEMENTED,
     PRECONDITION_FAILED,
@@ -204,7 +205,10 @@ def _declared(session: Amqp10Session, name: str, *, durable: bool, owner: object
     if name in queues:
         return queues[name]
     declaration = QueueDeclaration(owner=owner, durable=durable, exclusive=owner is not None)
-    queue = queues.create(name, declaration, untyped=True)
+    try:
+        queue = queues.create(name, declaration, untyped=True)
+    except (PreconditionFailed, ResourceError) as problem:  # The limit of queues.
+        raise LinkFault(LIMIT_EXCEEDED, problem.text) from None
     queue.durable = durable  # Also an exclusive one (RabbitMQ: measured on 4.3.6).
     return queue
 

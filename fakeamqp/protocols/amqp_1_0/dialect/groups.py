@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from typing_extensions import Self
 
 from fakeamqp.faults.frame_group import ABSENT, HEARTBEAT, UNREAD, FrameGroup, changed_record
-from fakeamqp.protocols.amqp_1_0.addresses import BadAddress, VersionOne, destination_of
+from fakeamqp.protocols.amqp_1_0.addresses import (
+    BadAddress,
+    BadVersionOne,
+    VersionOne,
+    destination_of,
+    version_one_endpoint,
+)
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.frames import HEADER_SIZE
 from fakeamqp.protocols.amqp_1_0.codec.types import UInt
@@ -171,7 +177,7 @@ class FrameOf10(FrameGroup):
         sends = method.role is False if self.direction == "received" else method.role is True
         terminus = c.composite_or_value(method.target if sends else method.source)
         address = getattr(terminus, "address", None)
-        found = _destination(address) if isinstance(address, str) else None
+        found = _destination(address, of_target=sends) if isinstance(address, str) else None
         return ("", "") if found is None else found
 
     def known_early(self, name: str) -> bool:
@@ -309,8 +315,17 @@ class FrameOf10(FrameGroup):
             self.port.returned(self.channel, self.data)
 
 
-def _destination(address: str) -> tuple[str, str] | None:
+def _destination(address: str, *, of_target: bool | None = None) -> tuple[str, str] | None:
+    """Exchange and key of an address; of an attach, which may be of version 1, if `of_target` is given."""
     try:
-        return tuple(destination_of(address))  # type: ignore[return-value]
-    except (BadAddress, VersionOne):
+        place = destination_of(address)
+    except BadAddress:
         return None
+    except VersionOne:
+        if of_target is None:
+            return None
+        try:
+            place = version_one_endpoint(address, of_target=of_target).destination
+        except BadVersionOne:
+            return None
+    return place.exchange, place.key_for(None)
