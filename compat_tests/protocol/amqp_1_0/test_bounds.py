@@ -61,16 +61,16 @@ def test_thousand_sessions_leave_nothing_behind(server: Server) -> None:
 
 
 @pytest.mark.parametrize("role", [SENDER, RECEIVER])
-def test_ten_thousand_links_leave_nothing_behind(server: Server, role: bool) -> None:
-    client = server.session()
+def test_ten_thousand_links_leave_nothing_behind(rabbitmq: Server, role: bool) -> None:
+    client = rabbitmq.session()
     for number in range(10_000):
         client.send(attach(role, "/queues/q", 3, name=str(number)))
         client.send(c.Detach(handle=3, closed=number % 2 == 0)).take_bytes()
         client.bytes_in = b""
-    [connection] = server.state.connections
+    [connection] = rabbitmq.state.connections
     [session] = connection.sessions.values()  # type: ignore[attr-defined]
     assert not session.sending and not session.receiving and not session.pausing
-    assert not server.vhost.queues["q"].subscriptions
+    assert not rabbitmq.vhost.queues["q"].subscriptions
     assert isinstance(client.sender().publish(), c.Accepted)
 
 
@@ -194,6 +194,27 @@ def test_link_takes_a_batch_while_the_window_is_closed(server: Server) -> None:
     assert len(ready) == 700 - 512
     assert len(grant(257, 1000)) == 700 - 257
     assert not ready
+
+
+@pytest.mark.rule("1-0/flow/drain")
+def test_flow_does_not_overtake_transfers_that_the_window_holds_back(server: Server) -> None:
+    publisher = server.session().sender()
+    for _ in range(3):
+        publisher.transfer(settled=True)
+    client = server.open()
+    first = client.begin(incoming_window=0).next_outgoing_id
+    link = client.receiver(snd_settle_mode=1)
+    link.flow(next_incoming_id=first, incoming_window=2, link_credit=9, drain=True)
+    assert [type(each.what) for each in client.take_all()] == [c.Transfer, c.Transfer]
+    client.send(
+        c.Flow(
+            next_incoming_id=(first + 2) & 0xFFFFFFFF,
+            incoming_window=9,
+            next_outgoing_id=0,
+            outgoing_window=9,
+        )
+    )
+    assert [type(each.what) for each in client.take_all()] == [c.Transfer, c.Flow]
 
 
 def test_client_that_does_not_read_stops_its_deliveries_only(server: Server) -> None:

@@ -251,7 +251,7 @@ class SendingLink:
     def _activity_changed(self) -> None:
         """Tell the client whether it is active now; at attach only if it is (1-0/flow/active)."""
         if not self.ended and self._told is not self._active and (self._active or self._told):
-            self._send_state()
+            self.session.in_order(partial(self._send_state, False))
 
     # --- credit ---------------------------------------------------------------------------------------
 
@@ -285,10 +285,12 @@ class SendingLink:
     def _answer(self, body: c.Flow) -> None:
         tells = self._tells_activity and self._told is not self._active
         if (body.drain or body.echo or tells) and not self.ended:
-            self._send_state(drain=bool(body.drain))
+            self.session.in_order(partial(self._send_state, bool(body.drain)))
 
-    def _send_state(self, drain: bool = False) -> None:
+    def _send_state(self, drain: bool) -> None:
         """Send the state of the link, and its activity if the client does not know that."""
+        if self.ended:
+            return
         writes = False if self.session.choices.writes_more else None
         queue, active = self.subscription.queue, self._active
         ready = 0 if queue.type_name == "quorum" and not active else queue.count_for(self.subscription)

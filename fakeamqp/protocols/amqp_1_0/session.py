@@ -99,8 +99,8 @@ class Amqp10Session:
         """How many transfers the client still takes."""
         self.remote_outgoing_window: int = begin.outgoing_window
         self.next_delivery_id: int = 0
-        self._waiting: deque[Sequence[bytes]] = deque()
-        """Transfers that the client's window does not admit, by message."""
+        self._waiting: deque[Sequence[bytes] | Callable[[], None]] = deque()
+        """Transfers that the client's window does not admit, by message, and what is done after them."""
         self.sending_rest: bool = False
         """Whether the client's window has cut the message that is sent now."""
         self._ahead = 0
@@ -402,8 +402,15 @@ class Amqp10Session:
     def _send_waiting(self) -> None:
         waiting = self._waiting
         write = self.connection.outbox.write
-        while waiting and self.remote_window > 0:
-            frames = waiting.popleft()
+        while waiting:
+            frames = waiting[0]
+            if not isinstance(frames, Sequence):
+                waiting.popleft()
+                frames()
+                continue
+            if self.remote_window <= 0:
+                break
+            waiting.popleft()
             count = min(len(frames), self.remote_window)
             self.remote_window -= count
             self.next_outgoing_id = (self.next_outgoing_id + count) & _MASK
@@ -420,7 +427,14 @@ class Amqp10Session:
 
     @property
     def waiting_transfers(self) -> int:
-        return sum(map(len, self._waiting))
+        return sum(len(each) for each in self._waiting if isinstance(each, Sequence))
+
+    def in_order(self, act: Callable[[], None]) -> None:
+        """Do something when the transfers that wait now have been sent: flows do not overtake them."""
+        if self._waiting:
+            self._waiting.append(act)
+        else:
+            act()
 
     def send_flow(self, **fields: Any) -> None:
         """Send a flow with the state of the session, and of a link if `fields` say so."""
