@@ -1,4 +1,4 @@
-"""Rules look at whatever bytes a client of 0-8 to 1.0 sends without harm, and a trace shows them."""
+"""Rules look without harm at whatever bytes a client sends, of any protocol, and a trace shows them."""
 
 from __future__ import annotations
 

@@ -41,6 +41,7 @@ from fakeamqp.protocols.amqp_1_0.replies import (
     EndFault,
     LinkFault,
 )
+from fakeamqp.protocols.amqp_1_0.serial import beyond
 from fakeamqp.protocols.amqp_1_0.values import term
 from fakeamqp.timestamps import Timestamp
 
@@ -125,9 +126,7 @@ class ResponseLink:
         seen = (
             self.session.choices.first_delivery_count if body.delivery_count is None else body.delivery_count
         )
-        self.credit_left = max(
-            0, ((seen + body.link_credit - self.delivery_count + 0x80000000) & _MASK) - 0x80000000
-        )
+        self.credit_left = max(0, beyond(seen, body.link_credit, self.delivery_count))
         if body.drain:
             self.delivery_count = (self.delivery_count + self.credit_left) & _MASK
             self.credit_left = 0

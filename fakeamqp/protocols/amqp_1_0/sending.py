@@ -14,6 +14,7 @@ from fakeamqp.model.deliveries.delivery import release_all
 from fakeamqp.model.deliveries.subscription import (
     ConsumerTerms,
     DeliveryLimits,
+    Gate,
     Grant,
     Limit,
     Subscription,
@@ -41,6 +42,7 @@ from fakeamqp.protocols.amqp_1_0.replies import (
     LinkFault,
     error,
 )
+from fakeamqp.protocols.amqp_1_0.serial import beyond
 from fakeamqp.protocols.amqp_1_0.termini import OUTCOMES, source_of
 
 if TYPE_CHECKING:
@@ -53,7 +55,8 @@ if TYPE_CHECKING:
 
 _MASK: Final = 0xFFFFFFFF
 _ACTIVE: Final = "rabbitmq:active"
-_MOST_CREDIT: Final = 0x7FFFFFFF
+_BATCH: Final = 256
+"""So many messages a link takes from its queue before those that wait are sent (RabbitMQ: measured)."""
 _SETTLED: Final = 1
 _UNSETTLED: Final = 0
 _TRANSFER: Final = b"\0\x53\x14"
@@ -82,7 +85,11 @@ class SendingLink:
         self.delivery_count: int = session.choices.first_delivery_count
         self.grant: Grant = Grant(window=False)
         self.grant.set_messages(0)
-        self._limits: tuple[Limit, ...] = (self.grant, session.connection.gate)
+        self._batch = Gate()
+        """Shut while messages that the client's window does not admit wait, after a batch of them."""
+        self._taken = 0
+        """How many messages of the batch have been taken."""
+        self._limits: tuple[Limit, ...] = (self.grant, session.connection.gate, self._batch)
         self._tags = 0
         """How many tags were given, where the queue's numbers do not make them."""
         self._prefix: bytes = encode_uint(self.handle)
@@ -244,21 +251,19 @@ class SendingLink:
     def _activity_changed(self) -> None:
         """Tell the client whether it is active now; at attach only if it is (1-0/flow/active)."""
         if not self.ended and self._told is not self._active and (self._active or self._told):
-            self._send_state()
+            self.session.in_order(partial(self._send_state, False))
 
     # --- credit ---------------------------------------------------------------------------------------
 
     def flow(self, body: c.Flow) -> None:
         """Take the credit of the client; answer if it asks for that, or when the link is drained."""
-        if body.link_credit is None or body.link_credit > _MOST_CREDIT:
-            # RabbitMQ's session crashes (measured on 4.0.5 and 4.3.6).
-            raise EndFault(INTERNAL_ERROR, f"a flow with link-credit {body.link_credit}")
+        if body.link_credit is None:  # RabbitMQ's session crashes (measured on 4.0.5 and 4.3.6).
+            raise EndFault(INTERNAL_ERROR, "a flow without link-credit")
         seen = (
             self.session.choices.first_delivery_count if body.delivery_count is None else body.delivery_count
         )
-        beyond = ((seen + body.link_credit - self.delivery_count + 0x80000000) & _MASK) - 0x80000000
         queue = self.subscription.queue
-        self.grant.set_messages(max(0, beyond))
+        self.grant.set_messages(max(0, beyond(seen, body.link_credit, self.delivery_count)))
         if body.drain:
             # Also to a full transport: what is left of the credit would be lost.
             self.subscription.depend_on((self.grant,), ())
@@ -280,10 +285,12 @@ class SendingLink:
     def _answer(self, body: c.Flow) -> None:
         tells = self._tells_activity and self._told is not self._active
         if (body.drain or body.echo or tells) and not self.ended:
-            self._send_state(drain=bool(body.drain))
+            self.session.in_order(partial(self._send_state, bool(body.drain)))
 
-    def _send_state(self, drain: bool = False) -> None:
+    def _send_state(self, drain: bool) -> None:
         """Send the state of the link, and its activity if the client does not know that."""
+        if self.ended:
+            return
         writes = False if self.session.choices.writes_more else None
         queue, active = self.subscription.queue, self._active
         ready = 0 if queue.type_name == "quorum" and not active else queue.count_for(self.subscription)
@@ -350,6 +357,17 @@ class SendingLink:
             )
             return
         session.send_transfers(self._frames(number, self._tag(delivery), payload))
+        self._taken += 1
+        if self._taken >= _BATCH:
+            self._taken = 0
+            if session.waiting_transfers:
+                self._batch.shut()
+                session.pausing.append(self)
+
+    def go_on(self) -> None:
+        """Take the next batch."""
+        if not self.ended:
+            self._batch.reopen()
 
     def _tag(self, delivery: Delivery | None) -> bytes:
         """Four bytes: the queue's number of the message, or one that counts the link's deliveries.

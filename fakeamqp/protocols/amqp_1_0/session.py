@@ -44,6 +44,7 @@ from fakeamqp.protocols.amqp_1_0.replies import (
     shown_text,
 )
 from fakeamqp.protocols.amqp_1_0.sending import SendingLink
+from fakeamqp.protocols.amqp_1_0.serial import beyond, difference
 from fakeamqp.protocols.amqp_1_0.values import term
 
 if TYPE_CHECKING:
@@ -65,11 +66,6 @@ _SETTLED_MODE: Final = 1
 _SECOND: Final = 1
 _KEEPS_ANNOTATIONS: Final = "quorum"
 """The type of queues that keep the annotations of a modified outcome."""
-
-
-def difference(one: int, other: int) -> int:
-    """How far a serial number of 32 bits is ahead of another; negative if it is behind (RFC 1982)."""
-    return ((one - other + 0x80000000) & _MASK) - 0x80000000
 
 
 class Amqp10Session:
@@ -103,12 +99,14 @@ class Amqp10Session:
         """How many transfers the client still takes."""
         self.remote_outgoing_window: int = begin.outgoing_window
         self.next_delivery_id: int = 0
-        self._waiting: deque[Sequence[bytes]] = deque()
-        """Transfers that the client's window does not admit, by message."""
+        self._waiting: deque[Sequence[bytes] | Callable[[], None]] = deque()
+        """Transfers that the client's window does not admit, by message, and what is done after them."""
         self.sending_rest: bool = False
         """Whether the client's window has cut the message that is sent now."""
         self._ahead = 0
         """How many transfers of the client are counted that have not been carried out: see `count_ahead`."""
+        self.pausing: list[SendingLink] = []
+        """Links that take no more messages until those that wait are sent."""
         self._outcomes: list[tuple[int, bytes, c.Composite]] = []
         """Delivery id, encoded state and state of publishes, which are sent at the end of the turn."""
         self.open: bool = True
@@ -202,6 +200,7 @@ class Amqp10Session:
         for link in links:
             link.end()
         self._waiting.clear()
+        self.pausing.clear()
         self._outcomes.clear()
 
     # --- frames -----------------------------------------------------------------------------------------
@@ -390,8 +389,7 @@ class Amqp10Session:
                 WINDOW_VIOLATION,
                 f"next-incoming-id from FLOW ({seen}) leads next-outgoing-id ({self.next_outgoing_id})",
             )
-        under_way = difference(self.next_outgoing_id, seen)
-        self.remote_window = body.incoming_window - under_way
+        self.remote_window = beyond(seen, body.incoming_window, self.next_outgoing_id)
         self.next_incoming_id = body.next_outgoing_id
         self.remote_outgoing_window = body.outgoing_window
         self._send_waiting()
@@ -404,8 +402,15 @@ class Amqp10Session:
     def _send_waiting(self) -> None:
         waiting = self._waiting
         write = self.connection.outbox.write
-        while waiting and self.remote_window > 0:
-            frames = waiting.popleft()
+        while waiting:
+            frames = waiting[0]
+            if not isinstance(frames, Sequence):
+                waiting.popleft()
+                frames()
+                continue
+            if self.remote_window <= 0:
+                break
+            waiting.popleft()
             count = min(len(frames), self.remote_window)
             self.remote_window -= count
             self.next_outgoing_id = (self.next_outgoing_id + count) & _MASK
@@ -415,10 +420,21 @@ class Amqp10Session:
             self.sending_rest = self.sending_rest or count < len(frames)
             write(frames[0] if count == 1 else b"".join(frames[:count]))
             self.sending_rest = count < len(frames)
+        if self.pausing and not waiting:
+            pausing, self.pausing = self.pausing, []
+            for link in pausing:
+                link.go_on()
 
     @property
     def waiting_transfers(self) -> int:
-        return sum(map(len, self._waiting))
+        return sum(len(each) for each in self._waiting if isinstance(each, Sequence))
+
+    def in_order(self, act: Callable[[], None]) -> None:
+        """Do something when the transfers that wait now have been sent: flows do not overtake them."""
+        if self._waiting:
+            self._waiting.append(act)
+        else:
+            act()
 
     def send_flow(self, **fields: Any) -> None:
         """Send a flow with the state of the session, and of a link if `fields` say so."""
@@ -500,14 +516,14 @@ class Amqp10Session:
         if count <= len(outstanding):
             ids = [(first + each) & _MASK for each in range(count)]
             return [outstanding.pop(each) for each in ids if each in outstanding]
-        ids = [each for each in outstanding if 0 <= difference(each, first) < count]
+        ids = [each for each in outstanding if (each - first) & _MASK < count]
         return [outstanding.pop(each) for each in ids]
 
     def held(self, body: c.Disposition) -> list[Delivery]:
         """The deliveries that a disposition concerns."""
-        count = difference(body.first if body.last is None else body.last, body.first) + 1
+        count = (((body.first if body.last is None else body.last) - body.first) & _MASK) + 1
         outstanding = self.ledger.outstanding
-        return [each for tag, each in outstanding.items() if 0 <= difference(tag, body.first) < count]
+        return [each for tag, each in outstanding.items() if (tag - body.first) & _MASK < count]
 
     def annotate(self, delivery: Delivery, annotations: Mapping[Any, Any]) -> None:
         """Keep annotations of the client with a message that it gives back."""

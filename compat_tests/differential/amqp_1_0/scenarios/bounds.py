@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from struct import pack
+from typing import Any
 
-from compat_tests.differential.amqp_1_0.scenarios.play import Play, each
+from compat_tests.differential.amqp_1_0.scenarios.play import QUEUES, Play, each, filled, scenario
 from compat_tests.scripted.amqp_1_0 import message
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.frames import PROTOCOL_HEADER, SASL_HEADER, frame
@@ -88,3 +89,67 @@ def odd_sections(play: Play, payload: bytes) -> None:
     other.note()
     # RabbitMQ's text has the position of the octet.
     play.lines = [re.sub(r"parse message: .* \)", "parse message: ...)", line) for line in play.lines]
+
+
+_HALF = 1 << 31
+
+
+@each(
+    credit={"link_credit": UInt(_HALF - 1)},
+    half={"link_credit": UInt(_HALF)},
+    most={"link_credit": UInt(0xFFFFFFFF)},
+    window={"incoming_window": UInt(_HALF - 1), "link_credit": 1},
+    half_window={"incoming_window": UInt(_HALF), "link_credit": 1},
+    most_window={"incoming_window": UInt(0xFFFFFFFF), "link_credit": 1},
+    outgoing={"next_outgoing_id": UInt(0xFFFFFFFF), "outgoing_window": UInt(0xFFFFFFFF), "link_credit": 1},
+    behind={"delivery_count": UInt(0xFFFFFFFF), "link_credit": 2},
+    far_behind={"delivery_count": UInt(_HALF + 1), "link_credit": 1},
+    half_behind={"delivery_count": UInt(_HALF), "link_credit": 0},
+    ahead={"delivery_count": UInt(5), "link_credit": 1},
+    far_ahead={"delivery_count": UInt(_HALF - 1), "link_credit": 1},
+    seen={"next_incoming_id": UInt(0xFFFFFFF0), "link_credit": 1},
+    long_ago={"next_incoming_id": UInt(_HALF + 5), "link_credit": 1},
+    half_ago={"next_incoming_id": UInt(_HALF), "link_credit": 1},
+    early={"next_incoming_id": UInt(1), "link_credit": 1},
+)
+def numbers_at_their_limits(play: Play, fields: dict[str, Any]) -> None:
+    """Flows with serial numbers that are far from those of the broker, in 4.2 and later."""
+    queue, _ = filled(play, "classic", 3)
+    peer = play.peer("peer").session()
+    peer.receiver(queue, 1)
+    peer.flow(1, **fields)
+    peer.note()
+    peer.managed()
+    peer.flow(101, **{**fields, "link_credit": fields["link_credit"]})
+    peer.note("management")
+
+
+@scenario
+def transfers_at_the_limit(play: Play) -> None:
+    """Ids of transfers and delivery counts that wrap around."""
+    queue = play.declare()
+    peer = play.peer("peer").open().begin(next_outgoing_id=UInt(0xFFFFFFFF))
+    peer.wait_for(c.Begin)
+    peer.sender(queue, 0, initial_delivery_count=UInt(0xFFFFFFFE))
+    for number in range(90):
+        peer.deliveries = (0xFFFFFFFD + number) & 0xFFFFFFFF
+        peer.transfer()
+        if number < 4:  # Not to be grouped into a range that wraps around.
+            peer.note()
+    peer.note()
+
+
+@each(**QUEUES)
+def closed_window(play: Play, kind: str) -> None:
+    """Credit for many messages, and a window for one: what the link has taken waits in the session."""
+    queue, _ = filled(play, kind, 160)
+    slow = play.peer("slow").open().begin(incoming_window=1)
+    slow.wait_for(c.Begin)
+    slow.receiver(queue, 1, snd_settle_mode=1)
+    slow.flow(1, incoming_window=1, link_credit=UInt(1000))
+    slow.note()
+    play.count(queue)
+    other = play.peer("other").session().receiver(queue, 1, credit=200)
+    play.lines.append(f"{len(other.frames())} for another")
+    slow.flow(None, incoming_window=UInt(1000))
+    play.lines.append(f"{len(slow.frames())} when it is open")
