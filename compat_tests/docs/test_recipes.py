@@ -32,6 +32,8 @@ NEEDS = {
     "lost-connection.md": ("celery",),
     "other-languages.md": ("/node", "/npm", "/php", "php:PhpAmqpLib/autoload.php"),
     "prometheus.md": ("prometheus_client", "pyspark"),
+    "proton.md": ("proton",),
+    "rabbitmq-amqp-python-client.md": ("rabbitmq_amqp_python_client",),
     "taskiq.md": ("taskiq_aio_pika",),
 }
 #: Languages whose blocks are files that run, or that files that run need.

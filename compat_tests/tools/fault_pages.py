@@ -17,19 +17,20 @@ PAGE = Path(__file__).parents[2] / "docs" / "fault-actions.md"
 GROUPS = {
     "Refuse": {
         "nack": "publishes, confirms",
-        "return_message": "publishes of 0-9-1 and 0-9",
-        "refuse_login": "connection.start-ok",
+        "return_message": "publishes of 0-9-1, 0-9 and 1.0",
+        "refuse_login": "connection.start-ok, sasl-init",
         "exception": "commands of 0-10",
     },
     "Lose, repeat, reorder": {
         "drop": "any method",
         "duplicate": "any method",
-        "reorder": "sent deliveries: basic.deliver, message.transfer of 0-10",
+        "reorder": "sent deliveries: basic.deliver, message.transfer of 0-10, transfer of 1.0",
     },
     "Wait": {"delay": "any method", "hold": "any method", "release": "rules with `hold` or `reorder`"},
     "End": {
         "close_channel": "methods on a channel",
         "close_connection": "any method",
+        "detach": "attach, flow, transfer and detach of 1.0",
         "disconnect": "any method",
         "cut": "sent methods",
         "crash": "any method",
@@ -72,8 +73,8 @@ def _malformations() -> str:
     return tables.table(["`how`", "What is wrong"], rows)
 
 
-def _malformations_of_0_10() -> str:
-    rows = [[f"`{name}`", ways["0-10"].words] for name, ways in malformations(["0-10"]).items()]
+def _malformations_of(protocol: str) -> str:
+    rows = [[f"`{name}`", ways[protocol].words] for name, ways in malformations([protocol]).items()]
     return tables.table(["`how`", "What is wrong"], rows)
 
 
@@ -84,7 +85,8 @@ def with_tables(page: str) -> str:
         {
             "actions": _actions,
             "malformations": _malformations,
-            "malformations of 0-10": _malformations_of_0_10,
+            "malformations of 0-10": lambda: _malformations_of("0-10"),
+            "malformations of 1.0": lambda: _malformations_of("1-0"),
         },
     )
 

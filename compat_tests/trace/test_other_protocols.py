@@ -568,7 +568,7 @@ def test_replay_skips_connections_of_other_protocols_and_gives_the_reason(
     else:
         server.session(b"s").declare("q")
     if alone:
-        with pytest.raises(ReplayError, match=f"use AMQP {protocol}; replay supports only 0-9-1"):
+        with pytest.raises(ReplayError, match=f"use AMQP {protocol}; replay supports only 0-9-1 and 1-0"):
             replay(recorder.trace())
         return
     usual = amqp_0_9_1.Server.connect(server)
@@ -580,6 +580,6 @@ def test_replay_skips_connections_of_other_protocols_and_gives_the_reason(
     found = replay(recorder.trace())
     assert not found.same
     assert [(each.alias, each.skipped) for each in found.connections] == [
-        ("c1", f"it uses AMQP {protocol}; replay supports only 0-9-1"),
+        ("c1", f"it uses AMQP {protocol}; replay supports only 0-9-1 and 1-0"),
         ("c2", ""),
     ]

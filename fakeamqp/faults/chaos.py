@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fakeamqp.faults.frame_group import FrameGroup
     from fakeamqp.faults.port import Cancellable, FaultPort
 
-_PUBLISHES = ("basic.publish", "message.transfer")
+_PUBLISHES = ("basic.publish", "message.transfer", "transfer")
 _WORK_0_9_1 = ("basic.publish", "basic.ack", "basic.get", "basic.consume", "queue.declare", "queue.bind")
 _WORK_0_9 = (*_WORK_0_9_1, "message.transfer", "message.consume", "message.get")
 _WORK_0_10 = (
@@ -47,7 +47,8 @@ _WORK_0_10 = (
     "queue.query",
     "exchange.bind",
 )
-_WORK = (*_WORK_0_9_1, *_WORK_0_10)
+_WORK_1_0 = ("transfer", "disposition", "attach", "flow")
+_WORK = (*_WORK_0_9_1, *_WORK_0_10, *_WORK_1_0)
 """What clients do all the time, and chaos disturbs."""
 _SETTLEMENTS = (
     "basic.ack",
@@ -57,8 +58,10 @@ _SETTLEMENTS = (
     "message.release",
     "message.reject",
     "message.ok",
+    "disposition",
 )
-_HANDSHAKE = ("connection.start-ok", "connection.open", "channel.open", "session.attach")
+_LOGINS = ("connection.start-ok", "sasl-init")
+_HANDSHAKE = (*_LOGINS, "connection.open", "channel.open", "session.attach", "open", "begin")
 
 
 class Drawn(NamedTuple):
@@ -68,13 +71,13 @@ class Drawn(NamedTuple):
     make: Callable[[Random], Action]
     direction: str | None = None
     needs: str = ""
-    """The capability of the protocols in which it happens; empty for all."""
+    """The capabilities of the protocols in which it happens, one of which is enough; empty for all."""
     loses: bool = False
     """True if a client may wait for what is lost: chaos resets the connection soon after."""
 
     def happens_in(self, protocol: str) -> bool:
         """True if it can happen on connections of a protocol."""
-        return not self.needs or self.needs in protocol_named(protocol).capabilities
+        return not self.needs or not protocol_named(protocol).capabilities.isdisjoint(self.needs.split())
 
 
 class Deferred(Action):
@@ -215,33 +218,45 @@ def _close(action: type[closing.CloseConnection], *codes: int) -> Callable[[Rand
     return lambda draw: action(draw.choice(codes), None, _when(draw))
 
 
+def _detached(draw: Random) -> Action:
+    condition = draw.choice(("amqp:not-found", "amqp:resource-locked", "amqp:resource-deleted"))
+    return closing.DetachLink(condition, None, _when(draw))
+
+
 def _malformed(*ways: str) -> Callable[[Random], Action]:
     return lambda draw: actions.Malform(draw.choice(ways))
 
 
 FAULTS: dict[str, Drawn] = {
-    "nack": Drawn(("basic.publish",), lambda draw: actions.Nack(), needs="confirms"),
+    "nack": Drawn(("basic.publish", "transfer"), lambda draw: actions.Nack(), "received", "confirms links"),
     "rejected-transfer": Drawn(("message.transfer",), lambda draw: actions.Nack(), "received", "requests"),
     "false-nack": Drawn((CONFIRM,), lambda draw: actions.Nack()),
-    "return": Drawn(("basic.publish",), lambda draw: actions.ReturnMessage(312, "NO_ROUTE")),
+    "return": Drawn(
+        ("basic.publish", "transfer"), lambda draw: actions.ReturnMessage(312, "NO_ROUTE"), "received"
+    ),
     "lost-publish": Drawn(_PUBLISHES, lambda draw: actions.Drop(), "received", loses=True),
     "lost-confirm": Drawn((CONFIRM,), lambda draw: actions.Drop(), loses=True),
     "late-publish": Drawn(_PUBLISHES, _late, "received"),
     "late-ack": Drawn(_SETTLEMENTS, _late, "received"),
     "late-confirm": Drawn((CONFIRM,), _late),
     "late-completion": Drawn(("session.completed",), _late, "sent", "sessions"),
+    "late-outcome": Drawn(("disposition",), _late, "sent", "links"),
+    "lost-outcome": Drawn(("disposition",), lambda draw: actions.Drop(), "sent", "links", loses=True),
     "late-delivery": Drawn(DELIVERIES, _late, "sent"),
     "duplicate-publish": Drawn(_PUBLISHES, lambda draw: actions.Duplicate(1), "received"),
     "duplicate-delivery": Drawn(DELIVERIES, lambda draw: actions.Duplicate(1), "sent"),
-    "close-channel": Drawn(_WORK_0_9, _close(closing.CloseChannel, 404, 405, 406), "received", "channels"),
-    "close-connection": Drawn(
-        _WORK_0_9, _close(closing.CloseConnection, 320, 501, 541), "received", "channels"
+    "close-channel": Drawn(
+        (*_WORK_0_9, *_WORK_1_0), _close(closing.CloseChannel, 404, 405, 406), "received", "channels links"
     ),
+    "close-connection": Drawn(
+        (*_WORK_0_9, *_WORK_1_0), _close(closing.CloseConnection, 320, 501, 541), "received", "channels links"
+    ),
+    "detached-link": Drawn(("transfer", "attach", "flow"), _detached, "received", "links"),
     "forced-close": Drawn(_WORK_0_10, _close(closing.CloseConnection, 320, 501), "received", "sessions"),
     "disconnect": Drawn(_WORK, lambda draw: closing.Disconnect(_how(draw), _when(draw)), "received"),
     "broken-handshake": Drawn(_HANDSHAKE, lambda draw: closing.Disconnect(_how(draw), "instead")),
     "failed-command": Drawn(_WORK_0_10, _failed_command, "received", "sessions"),
-    "refused-login": Drawn(("connection.start-ok",), lambda draw: closing.RefuseLogin(None)),
+    "refused-login": Drawn(_LOGINS, lambda draw: closing.RefuseLogin(None)),
     "crash": Drawn(_PUBLISHES, lambda draw: closing.CrashBroker(_when(draw), True), "received"),
     "cut-delivery": Drawn(DELIVERIES, _cut, "sent"),
     "malformed": Drawn(
@@ -250,11 +265,14 @@ FAULTS: dict[str, Drawn] = {
     "malformed-transfer": Drawn(
         ("message.transfer",), _malformed("bad-flags", "unknown-type", "unknown-method"), "sent", "sessions"
     ),
+    "malformed-performative": Drawn(
+        ("transfer", "attach"), _malformed("undersize", "unknown-type", "unknown-method"), "sent", "links"
+    ),
     "stall": Drawn(_WORK, _for_a_while("stall its connection", _stall), "received"),
     "slow": Drawn(_WORK, _slow, "received"),
     "slices": Drawn(_WORK, _slices, "received"),
     "alarm": Drawn(_PUBLISHES, _for_a_while("sound an alarm", _alarm), "received"),
-    "flow": Drawn(("basic.publish",), _for_a_while("stop its channel", _flow)),
+    "flow": Drawn(("basic.publish", "transfer"), _for_a_while("stop its channel", _flow)),
     "cancel-consumers": Drawn(("basic.ack",), lambda draw: CancelConsumers(), "received"),
     "restart": Drawn(
         _PUBLISHES, lambda draw: Deferred("restart the broker", _restart, while_open=False), "received"
@@ -283,11 +301,14 @@ _ODDS = {
     "late-ack": (0.03, 0, 0, 0),
     "late-confirm": (0.05, 0.05, 0.03, 0),
     "late-completion": (0.02, 0, 0, 0),
+    "late-outcome": (0.05, 0.05, 0.03, 0),
+    "lost-outcome": (0, 0.005, 0, 0.01),
     "late-delivery": (0.05, 0.05, 0, 0),
     "duplicate-publish": (0, 0, 0, 0.02),
     "duplicate-delivery": (0.02, 0, 0, 0.03),
     "close-channel": (0, 0, 0.01, 0),
     "close-connection": (0, 0, 0.005, 0),
+    "detached-link": (0, 0, 0.01, 0),
     "forced-close": (0, 0, 0.005, 0),
     "disconnect": (0, 0.01, 0, 0),
     "broken-handshake": (0, 0.02, 0, 0),
@@ -297,6 +318,7 @@ _ODDS = {
     "cut-delivery": (0, 0.01, 0, 0.01),
     "malformed": (0, 0, 0, 0.01),
     "malformed-transfer": (0, 0, 0, 0.01),
+    "malformed-performative": (0, 0, 0, 0.01),
     "stall": (0, 0.005, 0, 0),
     "slow": (0.005, 0.01, 0, 0),
     "slices": (0.005, 0.01, 0, 0),

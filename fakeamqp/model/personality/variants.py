@@ -23,7 +23,7 @@ _R = TypeVar("_R")
 
 _ANNOUNCED = ("product", "version")
 """What brokers only announce: no behaviour depends on it."""
-_NAME = "Its choices that concern AMQP 0-9 or AMQP 0-10 only."
+_NAME = "Its choices that concern AMQP 0-9, 0-10 or 1.0 only."
 _FEATURES = {str(name): meaning for name, meaning in FEATURES.items()}
 _PERMITTED_BY = "RabbitMQ's setting deprecated_features.permit.{}"
 _ABSENT = object()
