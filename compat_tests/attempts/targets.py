@@ -187,12 +187,12 @@ def broker_process(*, tls: bool = False, most: int | None = None) -> Iterator[Ta
             yield target
 
 
-class _NodeWithCertificate(RabbitMQNode):
+class NodeWithCertificate(RabbitMQNode):
     """A node with files for TLS in its folder."""
 
-    def __init__(self, files: Mapping[str, bytes], **options: Any) -> None:
+    def __init__(self, files: Mapping[str, bytes], version: str = "4.3", **options: Any) -> None:
         self._files = files
-        super().__init__("4.3", **options)
+        super().__init__(version, **options)
 
     def _prepare(self, folder: Path) -> dict[str, str]:
         seen = self._installation.seen(folder)
@@ -202,7 +202,7 @@ class _NodeWithCertificate(RabbitMQNode):
         return super()._prepare(folder)
 
 
-def _await_port(port: int) -> None:
+def await_port(port: int) -> None:
     """RabbitMQ opens the listener for TLS after the other one."""
     deadline = time.monotonic() + 30
     while True:
@@ -232,11 +232,11 @@ def rabbitmq(*, tls: bool = False, most: int | None = None) -> Iterator[Target]:
         tls_port = free_port()
         settings["listeners.ssl.1"] = f"127.0.0.1:{tls_port}"
     with nullcontext() if most is None else descriptors(most):
-        node = _NodeWithCertificate(files, settings=settings)
+        node = NodeWithCertificate(files, settings=settings)
         node.start()
     try:
         if tls:
-            _await_port(tls_port)
+            await_port(tls_port)
 
         def import_definitions(text: str) -> str:
             file = node._exchanged()

@@ -16,13 +16,13 @@ import tarfile
 import tempfile
 import urllib.request
 import venv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from compat_tests.client_suites.suites import Suite
 
-__all__ = ["Source", "Unavailable", "source"]
+__all__ = ["Source", "Unavailable", "package_of_npm", "repository", "source"]
 
 _POOL = "http://deb.debian.org/debian/pool/main/"
 _SECONDS = 300
@@ -76,6 +76,42 @@ def source(suite: Suite) -> Source:
     return found
 
 
+def repository(address: str, tag: str) -> Path:
+    """A tag of a repository, fetched where it was not yet; `Unavailable` where it cannot be had."""
+
+    def clone(folder: Path) -> None:
+        quiet = ("-c", "advice.detachedHead=false", "clone", "--quiet")
+        _run(["git", *quiet, "--depth", "1", "--branch", tag, address, str(folder)], address)
+
+    return _kept(f"{address.rpartition('/')[2]}-{tag}", clone)
+
+
+def package_of_npm(name: str, version: str) -> Path:
+    """The folder `node_modules` with a package of npm and what it needs; `Unavailable` without npm."""
+    if shutil.which("npm") is None:
+        raise Unavailable(f"{name} needs npm")
+
+    def install(folder: Path) -> None:
+        quiet = ("--no-fund", "--no-audit", "--silent")
+        _run(["npm", "install", *quiet, "--prefix", str(folder), f"{name}@{version}"], "npm")
+
+    return _kept(f"{name}-{version}", install) / "node_modules"
+
+
+def _kept(name: str, make: Callable[[Path], None]) -> Path:
+    """A folder of the cache, which `make` makes once."""
+    folder = _cache() / name
+    complete = folder.parent / f"{name}{_COMPLETE}"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not complete.is_file():
+            shutil.rmtree(folder, ignore_errors=True)
+            make(folder)
+            complete.touch()
+    return folder
+
+
 def _cache() -> Path:
     if named := os.environ.get("FAKEAMQP_CLIENT_SUITES"):
         return Path(named)
@@ -111,9 +147,7 @@ def _fetch(suite: Suite, root: Path) -> None:
 
 def _from_git(suite: Suite, root: Path) -> None:
     assert suite.git is not None
-    address, tag = suite.git
-    command = ["git", "-c", "advice.detachedHead=false", "clone", "--quiet", "--depth", "1", "--branch", tag]
-    _from_registry(suite, [*command, address, str(root)])
+    shutil.copytree(repository(*suite.git), root)
 
 
 def _certify(folder: Path) -> None:
@@ -150,15 +184,17 @@ def _install(suite: Suite, folder: Path, interpreter: Path) -> None:
 
 
 def _from_registry(suite: Suite, command: Sequence[str]) -> None:
+    _run(command, suite.origin, f"the suite of {suite}")
+
+
+def _run(command: Sequence[str], origin: str, what: str = "it") -> None:
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        raise Unavailable(
-            f"the suite of {suite} could not be had from {suite.origin} in {_SECONDS} s"
-        ) from None
+        raise Unavailable(f"{what} could not be had from {origin} in {_SECONDS} s") from None
     if done.returncode != 0:
         marks = ("ERROR", "fatal")
         why = [line for line in done.stderr.splitlines() if line.startswith(marks)] or [done.stderr]
-        raise Unavailable(f"the suite of {suite} cannot be had from {suite.origin}: {why[-1].strip()}")
+        raise Unavailable(f"{what} cannot be had from {origin}: {why[-1].strip()}")

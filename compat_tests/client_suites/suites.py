@@ -215,14 +215,15 @@ SUITES = {
             requirements=(
                 "python-qpid-proton==0.40.0",
                 "pytest-asyncio==1.5.0",
+                "pytest-xdist==3.8.0",
                 "pika==1.4.4",
                 "PyJWT==2.15.1",
                 "cryptography==50.0.2",
                 "requests==2.34.2",
             ),
-            plugins=("pytest_asyncio.plugin",),
-            # Two tests publish 10 000 messages and wait for each outcome.
-            options=("--timeout=240",),
+            plugins=("pytest_asyncio.plugin", "xdist.plugin"),
+            # Two tests publish 10 000 messages and wait for each outcome. A crash of Proton ends one test.
+            options=("--timeout=120", "-n", "1", "--max-worker-restart", "100"),
             not_matching=(
                 "(oauth or requeue_with_invalid_annotations)",
                 "tokens need an OAuth plugin; and in a handler that raises, it depends on the speed of the "

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from compat_tests.attempts.targets import NodeWithCertificate, await_port
 from compat_tests.differential.comparison import SERIES
 from compat_tests.differential.rabbitmq_node import RabbitMQNode
 from compat_tests.tools.legs import Legs
@@ -42,6 +43,9 @@ import json, logging, sys
 import fakeamqp
 logging.disable()
 arguments = json.loads(sys.argv[2])
+if "choices" in arguments:
+    choices = arguments.pop("choices")
+    arguments["personality"] = fakeamqp.Personality(arguments["personality"]).with_(**choices)
 if "tls" in arguments:
     from fakeamqp.runtime.tls import ServerTLS
     arguments["tls"] = ServerTLS.from_files(**arguments["tls"])
@@ -85,15 +89,23 @@ def targets(version: str, certificates: Path | None = None) -> Iterator[tuple[Ta
             yield _target(node), broker
         return
     services = [{_HTTP: free_port(), _TLS: free_port()} for _ in range(2)]
-    settings = {**_SETTINGS, **_tls_settings(certificates, services[0])}
     arguments = {**_arguments(personality), "management_port": services[1][_HTTP]}
+    files = {"ca": "cacertfile.pem", "certificate": "certfile.pem", "key": "keyfile.pem"}
+    certified = {files[name]: Path(file).read_bytes() for name, file in _server_files(certificates).items()}
+    settings = {
+        **_SETTINGS,
+        "management.tcp.ip": "127.0.0.1",
+        "management.tcp.port": str(services[0][_HTTP]),
+        "listeners.ssl.1": f"127.0.0.1:{services[0][_TLS]}",
+    }
     # A broker has one listener, so another one has TLS.
     tls = {"port": services[1][_TLS], "tls": _server_files(certificates)}
     with (
-        RabbitMQNode(version, settings=settings, plugins=["rabbitmq_management"]) as node,
+        NodeWithCertificate(certified, version, settings=settings, plugins=["rabbitmq_management"]) as node,
         _served("Broker", arguments) as port,
         _served("Broker", {**_arguments(personality), **tls}),
     ):
+        await_port(services[0][_TLS])
         there = replace(_target(node), services=services[0])
         yield there, Target(personality, port, services=services[1])
 
@@ -105,18 +117,6 @@ def _server_files(certificates: Path) -> dict[str, str]:
         "ca": "ca_certificate",
     }
     return {name: str(certificates / f"{file}.pem") for name, file in names.items()}
-
-
-def _tls_settings(certificates: Path, services: Mapping[str, int]) -> dict[str, str]:
-    files = _server_files(certificates)
-    return {
-        "management.tcp.ip": "127.0.0.1",
-        "management.tcp.port": str(services[_HTTP]),
-        "listeners.ssl.1": f"127.0.0.1:{services[_TLS]}",
-        "ssl_options.cacertfile": files["ca"],
-        "ssl_options.certfile": files["certificate"],
-        "ssl_options.keyfile": files["key"],
-    }
 
 
 @contextlib.contextmanager
@@ -164,7 +164,8 @@ def _target(node: RabbitMQNode) -> Target:
 
 
 def _arguments(personality: str) -> dict[str, Any]:
-    return {"personality": personality, "permit": [_FEATURE], "largest_message": _MESSAGE_SIZE}
+    choices = {"largest_message": _MESSAGE_SIZE}
+    return {"personality": personality, "choices": choices, "permit": [_FEATURE]}
 
 
 @contextlib.contextmanager

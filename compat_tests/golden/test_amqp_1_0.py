@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from compat_tests.golden import amqp_1_0, tables_1_0 as tables
-from compat_tests.scripted.amqp_1_0 import check_by_proton
+from compat_tests.scripted.amqp_1_0 import Server, check_by_proton
 from compat_tests.tools.matrix import cases
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
-from fakeamqp.protocols.amqp_1_0.codec.frames import PROTOCOL_HEADER, SASL_HEADER
+from fakeamqp.protocols.amqp_1_0.codec.frames import PROTOCOL_HEADER, SASL_HEADER, frame
 from fakeamqp.protocols.amqp_1_0.codec.types import TYPE_OF_CODE, read_value
 
 if sys.version_info >= (3, 11):
@@ -109,6 +109,20 @@ def test_layouts_are_those_of_the_specification_in_the_project() -> None:
         assert [(each.name, each.mandatory, each.multiple) for each in kind.FIELDS] == fields
     sections = {each["code"]: each["name"] for each in spec["composites"] if 0x70 <= each["code"] <= 0x78}
     assert {code: name for code, (name, _) in c.SECTIONS.items()} == sections
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_transfer_that_the_broker_sends_has_the_bytes_of_its_declaration(settled: bool) -> None:
+    server = Server("rabbitmq-4.3")
+    server.vhost.queues.create("q")
+    client = server.session()
+    client.sender().publish()
+    before = len(client.bytes_in)
+    (got,) = client.receiver(handle=7, credit=1, snd_settle_mode=int(settled)).client.take_all()
+    said = {"handle": 7, "delivery_id": 0, "message_format": 0, "settled": settled, "more": False}
+    transfer = c.Transfer(**said, delivery_tag=b"" if settled else bytes(4))
+    sent = client.bytes_in[before:]
+    assert sent.endswith(frame(0, 0, transfer.encode() + got.payload))
 
 
 # --- proton -------------------------------------------------------------------------------------------------

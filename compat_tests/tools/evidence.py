@@ -52,6 +52,7 @@ _CHECKS = frozenset(
         "response",
         "refused_connection",
         "crashed",
+        "declare_exchange",
     }
 )
 

@@ -13,10 +13,12 @@ import os
 import pytest
 from suite_docker import DockerClient
 
-from fakeamqp import Broker
+from fakeamqp import Broker, Personality
 from fakeamqp.runtime.event_loop.engine import LoopEngine
 
-BROKER = Broker(runtime="asyncio", **json.loads(os.environ["FAKEAMQP_SUITE_BROKER"]))
+ARGUMENTS = json.loads(os.environ["FAKEAMQP_SUITE_BROKER"])
+ARGUMENTS["personality"] = Personality(ARGUMENTS["personality"]).with_(**ARGUMENTS.pop("choices"))
+BROKER = Broker(runtime="asyncio", **ARGUMENTS)
 SOCKETS = []
 
 _adopt = LoopEngine._adopt
