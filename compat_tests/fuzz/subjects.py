@@ -288,7 +288,7 @@ SUBJECTS_0_9 = (
     ),
 )
 SUBJECTS_1_0 = tuple(
-    Subject10("1-0", name, tuple(map(tuple, amqp_1_0.RECORDINGS)), 0.3, driver_1_0.Server)
+    Subject10("1-0", name, tuple(map(tuple, amqp_1_0.RECORDINGS)), 0.2, driver_1_0.Server)
     for name in ("rabbitmq-4.3", "rabbitmq-4.0")
 )
 SUBJECTS = (

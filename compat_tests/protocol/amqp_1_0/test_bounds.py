@@ -98,6 +98,14 @@ def test_count_of_an_array_beyond_its_octets_is_refused(rabbitmq: Server) -> Non
     client.expect_close("amqp:internal-error")
 
 
+@pytest.mark.rule("1-0/transfer/decode-error")
+@pytest.mark.parametrize("descriptor", [b"\x45", b"\xc1\1\0", b"\x40", b"\0\x45\x45"])
+def test_section_with_an_odd_descriptor_is_refused(rabbitmq: Server, descriptor: bytes) -> None:
+    client = rabbitmq.session()
+    client.sender().transfer(b"\0" + descriptor + b"\xa0\0")
+    client.expect_detach("amqp:decode-error", "failed to parse message: {not_a_message_section,{position,0}}")
+
+
 @pytest.mark.parametrize("count", [0, 1, 7, 255])
 def test_items_of_a_list_are_those_that_fill_it(server: Server, count: int) -> None:
     client = server.greeted()

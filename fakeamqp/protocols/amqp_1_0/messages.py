@@ -78,7 +78,8 @@ def _section(data: bytes, offset: int) -> tuple[int, int]:
             descriptor, start = read_value(data, offset + 1) if data[offset] == 0 else (None, offset)
         except DecodeError:
             descriptor, start = None, offset
-        code = descriptor if isinstance(descriptor, ULong) else _CODES.get(descriptor or "", 0)
+        named = _CODES.get(descriptor, 0) if isinstance(descriptor, Symbol) else 0
+        code = descriptor if isinstance(descriptor, ULong) else named
     if code not in SECTIONS:
         if code:
             raise UnreadableMessage(f"{{unexpected_message_section,{code},{{position,{offset}}}}}")
