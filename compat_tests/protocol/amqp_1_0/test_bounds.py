@@ -76,8 +76,13 @@ def test_ten_thousand_links_leave_nothing_behind(rabbitmq: Server, role: bool) -
 
 @pytest.mark.parametrize(
     "array",
-    [b"\xe0\2\xff\x40", b"\xf0\0\0\0\5\xff\xff\xff\xff\x45"],
-    ids=["short", "long"],
+    [
+        b"\xe0\2\xff\x40",
+        b"\xf0\0\0\0\5\xff\xff\xff\xff\x45",
+        b"\xe0\5\0\0\x53\1\x50",
+        b"\xe0\x0b\1\xf0\0\0\0\5\0\0\0\2\x40",
+    ],
+    ids=["short", "long", "described", "inner"],
 )
 def test_array_of_values_without_octets_is_not_read(rabbitmq: Server, array: bytes) -> None:
     """13 000 such arrays in one frame would else be some 10^13 values."""

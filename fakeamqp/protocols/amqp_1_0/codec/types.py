@@ -97,7 +97,7 @@ class Decimal128(bytes):
 
 
 class Blank(bytes):
-    """An array whose items have no octets, such as null or an empty list, as it came.
+    """An array, as it came, of items without octets such as null, or of described items of which there are none.
 
     Its count may be anything, so that reading the items could take all memory; RabbitMQ does not (4.3.6).
     """
@@ -264,7 +264,7 @@ def _array(width: int) -> Reader:
         of = TYPE_OF_CODE.get(code)
         if reader is None or of is None or code in _NOT_IN_ARRAYS:
             raise DecodeError(f"{{failed_to_parse_constructor,{code}}}")
-        if descriptor is None and code >> 4 == 4 and offset == end:
+        if offset == end and (code >> 4 == 4 if descriptor is None else not count):
             return Blank(bytes((0xE0 if width == 1 else 0xF0,)) + data[whole:end]), end
         if count > end - offset:
             raise DecodeError(f"an array announces {count} items in {end - offset} bytes")
@@ -515,7 +515,7 @@ def _array_octets(value: Array) -> bytes:
 def _array_in_array(value: Array | Blank) -> bytes:
     """An array without its code, with the widest size and count."""
     if isinstance(value, Blank):
-        return value[1:] if value[0] == 0xF0 else struct.pack(">IIB", 5, value[2], value[3])
+        return value[1:] if value[0] == 0xF0 else struct.pack(">II", len(value) + 1, value[2]) + value[3:]
     body = _array_octets(value)
     return struct.pack(">II", len(body) + 4, len(value)) + body
 
