@@ -97,7 +97,7 @@ class Decimal128(bytes):
 
 
 class Blank(bytes):
-    """An array, as it came, of items without octets such as null, or of described items of which there are none.
+    """An array as it came: of items without octets, such as null, or of described items without any.
 
     Its count may be anything, so that reading the items could take all memory; RabbitMQ does not (4.3.6).
     """
