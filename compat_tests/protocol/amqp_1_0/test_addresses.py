@@ -175,6 +175,7 @@ BAD = {
     "/queue/": '{invalid_destination,queue,"/"}',
     "/queue/a/b": '{invalid_destination,queue,"/a/b"}',
     "/amq/queue": "{invalid_destination,amqqueue,[]}",
+    "/temp-queue": "{invalid_destination,temp_queue,[]}",
     "/foo/bar": '{unknown_destination,"/foo/bar"}',
     "a/b": '{unknown_destination,"a/b"}',
     "/exchange/none": "no exchange 'none' in vhost '/'",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from fakeamqp.model.deliveries.delivery import Delivery, Ledger, releasing
 from fakeamqp.model.deliveries.subscription import Credit, Gate
-from fakeamqp.model.errors import AccessRefused, NotFound, PreconditionFailed
+from fakeamqp.model.errors import AccessRefused, ChannelCrash, ModelError, NotFound, PreconditionFailed
 from fakeamqp.model.memory import Charge
 from fakeamqp.model.operations import STEP, in_steps
 from fakeamqp.model.tap import report_settled
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.replies import CloseReply
     from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
+    from fakeamqp.protocols.base.codec import WireError
 
 NO_QUEUE = "no previously declared queue"
 
@@ -288,13 +289,16 @@ class BaseChannel:
             "frame-error",
             f"{what} of {size} bytes cannot be sent: it exceeds frame_max {connection.frame_max}",
         )
-        connection.after(
-            0,
-            lambda: connection.fail(self.number, error),
-            "closes because of its frame_max",
-            housekeeping=True,
-        )
+        self._fail_later(error, "closes because of its frame_max")
         return False
+
+    def crash_later(self, problem: WireError) -> None:
+        """The client cannot get a message of another protocol (RabbitMQ: measured on 4.0.5 and 4.3.6)."""
+        self._fail_later(ChannelCrash(str(problem)), "closes because of a message that 0-9-1 cannot carry")
+
+    def _fail_later(self, error: ModelError | ProtocolError, why: str) -> None:
+        connection = self.connection
+        connection.after(0, lambda: connection.fail(self.number, error), why, housekeeping=True)
 
     def cancelled(self, subscription: Subscription) -> None:
         """The queue was deleted."""

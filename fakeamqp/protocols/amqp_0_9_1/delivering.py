@@ -20,6 +20,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
 )
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import encode_short_string
+from fakeamqp.protocols.base.codec import FieldError
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery
@@ -59,9 +60,13 @@ def deliver(
     # For one consumer, exchange and key, only delivery tag and redelivered flag of basic.deliver differ.
     key = (subscription.tag, message.exchange, message.routing_key)
     parts = channel.deliver_prefixes.get(key)
-    if parts is None:
-        parts = _deliver_parts(channel, *key)
-    octets = message.properties_bytes if message.encoding is ENCODING else properties_bytes(message)
+    try:
+        if parts is None:
+            parts = _deliver_parts(channel, *key)
+        octets = message.properties_bytes if message.encoding is ENCODING else properties_bytes(message)
+    except FieldError as problem:
+        channel.crash_later(problem)
+        return
     body = message.body
     number = channel.number
     size = len(body)

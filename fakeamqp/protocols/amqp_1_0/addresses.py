@@ -10,8 +10,6 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
-from fakeamqp.model.erlang import Atom
-
 QUEUES = "/queues/"
 EXCHANGES = "/exchanges/"
 MANAGEMENT = "/management"
@@ -26,11 +24,16 @@ class VersionOne(Exception):
 
 
 class BadVersionOne(Exception):
-    """An address of version 1 that has no meaning; `why` is RabbitMQ's term for it."""
+    """An address of version 1 that has no meaning: of this kind, or of none; `shown` is what does not fit."""
 
-    def __init__(self, *why: str) -> None:
-        super().__init__(*why)
-        self.why: tuple[str, ...] = why
+    def __init__(self, kind: str | None, shown: str) -> None:
+        super().__init__(kind, shown)
+        self.kind: str | None = kind
+        self.shown: str = shown
+
+
+class CrashingAddress(BadVersionOne):
+    """One of a kind that RabbitMQ's parser takes, and the rest of it does not know."""
 
 
 class Destination(NamedTuple):
@@ -109,8 +112,6 @@ def queue_address(name: str) -> str:
 # --- version 1 ---------------------------------------------------------------------------------------------
 
 _KINDS: Final = ("exchange", "queue", "topic", "temp-queue")
-CRASHING_KINDS: Final = ("temp_queue", "reply_queue")
-"""What RabbitMQ's parser takes, and the rest of it does not know."""
 
 
 def version_one_endpoint(address: str, *, of_target: bool) -> Endpoint:
@@ -123,8 +124,8 @@ def version_one_endpoint(address: str, *, of_target: bool) -> Endpoint:
         case ["", "amq", "queue", *rest]:
             return _endpoint("amqqueue", rest, of_target)
         case ["", "reply-queue", _, *_]:
-            raise BadVersionOne("reply_queue")
-    raise BadVersionOne(Atom("unknown_destination"), address)
+            raise CrashingAddress("reply_queue", address)
+    raise BadVersionOne(None, address)
 
 
 def _endpoint(kind: str, rest: list[str], of_target: bool) -> Endpoint:
@@ -142,9 +143,8 @@ def _endpoint(kind: str, rest: list[str], of_target: bool) -> Endpoint:
         case "amqqueue", [name] if name:
             return _of_queue(name)._replace(declares=False)
         case "temp_queue", [name] if name:
-            raise BadVersionOne(kind)
-    shown = "".join(f"/{each}" for each in rest)
-    raise BadVersionOne(Atom("invalid_destination"), Atom(kind), shown or Atom("[]"))
+            raise CrashingAddress(kind, name)
+    raise BadVersionOne(kind, "".join(f"/{each}" for each in rest))
 
 
 def _of_queue(name: str) -> Endpoint:

@@ -14,10 +14,10 @@ from fakeamqp.model.errors import AccessRefused, ModelError, NotFound, Precondit
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.model.queues.classic import ClassicQueue
 from fakeamqp.protocols.amqp_1_0.addresses import (
-    CRASHING_KINDS,
     QUEUES,
     BadAddress,
     BadVersionOne,
+    CrashingAddress,
     Destination,
     Endpoint,
     VersionOne,
@@ -183,11 +183,14 @@ def _version_one(session: Amqp10Session, terminus: c.Source | c.Target, *, of_ta
         raise _refused(session, "bad_address", term(address))
     try:
         endpoint = version_one_endpoint(address, of_target=of_target)
+    except CrashingAddress as problem:
+        raise EndFault(INTERNAL_ERROR, f"no terminus is a {problem.kind}") from None
     except BadVersionOne as problem:
-        if problem.why[0] in CRASHING_KINDS:
-            raise EndFault(INTERNAL_ERROR, f"no terminus is a {problem.why[0]}") from None
+        term_of: tuple[str, ...] = (Atom("unknown_destination"), problem.shown)
+        if problem.kind is not None:
+            term_of = (Atom("invalid_destination"), Atom(problem.kind), problem.shown or Atom("[]"))
         before = session.choices.attach_refusal.format("")
-        raise LinkFault(INVALID_FIELD, before + pretty(problem.why, before)) from None
+        raise LinkFault(INVALID_FIELD, before + pretty(term_of, before)) from None
     queue = endpoint.queue
     if queue is None:
         session.virtual_host.exchanges.require(endpoint.destination.exchange)

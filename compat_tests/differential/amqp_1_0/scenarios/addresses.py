@@ -25,6 +25,8 @@ BAD = {
     "empty_queue": "/queue/",
     "slash_in_queue": "/queue/a/b",
     "temporary": "/temp-queue/a",
+    "no_temporary": "/temp-queue",
+    "no_reply": "/reply-queue",
     "reply": "/reply-queue/a",
     "amq_queue": "/amq/queue",
     "amq_queue_empty": "/amq/queue/",

@@ -171,7 +171,7 @@ def reply_to_management(play: Play) -> None:
 def reply_to_consumed_by_others(play: Play, how: str) -> None:
     requester, address, responder = asked(play)
     peer = requester if how == "link" else responder
-    if how == "v1":
+    if how == "v1" and address != "/queues/d-none":
         address = address.removeprefix("/queues/").replace("%2F", "/").replace("%3D", "=").replace("%2B", "+")
     peer.attach(RECEIVER, address, 5, snd_settle_mode=1)
     peer.note("attached")
