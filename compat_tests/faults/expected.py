@@ -31,6 +31,7 @@ PACKAGES = {
     "py-amqp": ("amqp",),
     "kombu": ("kombu", "amqp"),
     "celery": ("celery", "kombu", "amqp"),
+    "proton-blocking": ("python-qpid-proton",),
 }
 """Whose behaviour a column shows."""
 

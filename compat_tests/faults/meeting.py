@@ -6,7 +6,8 @@ from contextlib import AbstractContextManager
 
 from compat_tests.faults.bench import Bench
 from compat_tests.faults.catalogue import FAULTS
-from compat_tests.faults.drivers import DRIVERS, HABITS
+from compat_tests.faults.drivers import DRIVERS, HABITS, LINK_DRIVERS
+from compat_tests.faults.links import LINK_FAULTS
 from compat_tests.faults.observation import Observation
 from compat_tests.faults.proxied_node import ProxiedNode
 from compat_tests.faults.scenario import Scenario
@@ -30,9 +31,9 @@ def meet(
     with where as broker:
         bench = Bench(broker, scenario, patience=patience, **HABITS[client])
         if fault is not None:
-            FAULTS[fault].arrange(bench)
+            {**FAULTS, **LINK_FAULTS}[fault].arrange(bench)
         try:
-            seen = DRIVERS[client](bench)
+            seen = {**DRIVERS, **LINK_DRIVERS}[client](bench)
         finally:
             bench.stop()
         bench.finish(seen)

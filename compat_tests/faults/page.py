@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from compat_tests.faults.catalogue import FAULTS, GROUPS
-from compat_tests.faults.drivers import TITLES
+from compat_tests.faults.catalogue import FAULTS, GROUPS, Fault
+from compat_tests.faults.drivers import LINK_TITLES, TITLES
 from compat_tests.faults.expected import Expected, read
+from compat_tests.faults.links import LINK_GROUPS
 from compat_tests.faults.proxied_node import CANNOT
 from compat_tests.faults.scenario import SCENARIOS
 from compat_tests.faults.through_proxy import DIFFERENT, RABBITMQ
@@ -23,13 +25,14 @@ def with_tables(page: str) -> str:
         "clients": _clients,
         "scenarios": _scenarios,
         "faults": _faults,
+        "faults of links": _faults_of_links,
         "through a proxy": _through_proxy,
     }
     return tables.with_tables(page, made)
 
 
 def _clients() -> str:
-    rows = [[title, read(client).versions] for client, title in TITLES.items()]
+    rows = [[title, read(client).versions] for client, title in {**TITLES, **LINK_TITLES}.items()]
     return tables.table(["Client", "Seen with"], rows)
 
 
@@ -40,14 +43,26 @@ def _scenarios() -> str:
 
 
 def _faults() -> str:
-    columns = {client: read(client) for client in TITLES}
+    return _of_groups(GROUPS, TITLES, "")
+
+
+def _faults_of_links() -> str:
+    return _of_groups(LINK_GROUPS, LINK_TITLES, "1-0-")
+
+
+def _of_groups(groups: Mapping[str, list[Fault]], titles: Mapping[str, str], prefix: str) -> str:
+    columns = {client: read(client) for client in titles}
     parts = []
-    for heading, faults in GROUPS.items():
+    for heading, faults in groups.items():
         rows = [
-            [f"{fault.words} ({fault.scenario})", *[_cell(column, fault.id) for column in columns.values()]]
+            [
+                f"{fault.words} ({fault.scenario})",
+                *[_cell(column, prefix + fault.id) for column in columns.values()],
+            ]
             for fault in faults
         ]
-        parts += [f"### {heading}", "", tables.table(["Fault", *TITLES.values()], rows)]
+        title = f"{heading} (AMQP 1.0)" if prefix else heading
+        parts += [f"### {title}", "", tables.table(["Fault", *titles.values()], rows)]
     return "\n".join(parts)
 
 

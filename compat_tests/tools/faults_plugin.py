@@ -43,11 +43,12 @@ class _Writer:
         """Write the columns, then the page."""
         from compat_tests.faults import expected
         from compat_tests.faults.catalogue import FAULTS
+        from compat_tests.faults.links import LINK_FAULTS
         from compat_tests.faults.page import PAGE, with_tables
 
         for client, cells in self.seen.items():
             column = expected.read(client)
             column.learn(cells)
             column.versions = expected.installed(client)
-            expected.write(client, column, list(FAULTS))
+            expected.write(client, column, [*FAULTS, *LINK_FAULTS])
         PAGE.write_text(with_tables(PAGE.read_text("utf-8")), encoding="utf-8")
