@@ -7,8 +7,7 @@ come are kept in `Client.inbox` until a test takes them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from typing_extensions import Self
 
@@ -45,8 +44,7 @@ SECTIONS = {
 }
 
 
-@dataclass(frozen=True)
-class Arrived:
+class Arrived(NamedTuple):
     """A frame as it came; `payload` follows a transfer."""
 
     channel: int

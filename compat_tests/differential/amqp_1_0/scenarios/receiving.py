@@ -187,6 +187,7 @@ def tags(play: Play) -> None:
         peer.settle(c.Released(), 0)
         peer.note()
         peer.receiver(queue, 2, 10)
+        peer.note()
         peer.settle(c.Accepted(), 2)
         peer.transfer()
         peer.note()
