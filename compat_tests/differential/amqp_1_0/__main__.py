@@ -1,6 +1,7 @@
-"""`python -m compat_tests.differential.amqp_1_0 PERSONALITY [PORT] [NAME...]`: compare with a node.
+"""`python -m compat_tests.differential.amqp_1_0 PERSONALITY [PORT] [--once] [NAME...]`: compare with a node.
 
-Without a port, a node is started, and the scenarios of operators are played too.
+Without a port, a node is started, and the scenarios of operators are played too. With `--once`, scenarios
+that differ are not played again.
 """
 
 from __future__ import annotations
@@ -10,21 +11,22 @@ import difflib
 import sys
 
 from compat_tests.differential.accounts import ACCOUNTS
-from compat_tests.differential.amqp_1_0.compare import Compared, compare
+from compat_tests.differential.amqp_1_0.compare import LOOKS, Compared, compare
 from compat_tests.differential.amqp_1_0.scenarios import SCENARIOS
 from compat_tests.differential.rabbitmq_node import RabbitMQNode
 
 
 def main(personality: str, *arguments: str) -> None:
     numbers = [int(each) for each in arguments if each.isdecimal()]
-    prefixes = [each for each in arguments if not each.isdecimal()]
+    looks = LOOKS[:1] if "--once" in arguments else LOOKS
+    prefixes = [each for each in arguments if not each.isdecimal() and each != "--once"]
     chosen = [name for name in SCENARIOS if not prefixes or any(name.startswith(each) for each in prefixes)]
     with contextlib.ExitStack() as stack:
         node = None
         if not numbers:
             node = stack.enter_context(RabbitMQNode(personality.removeprefix("rabbitmq-")))
             node.import_definitions(ACCOUNTS)
-        found = compare(chosen, personality, numbers[0] if node is None else node.port, node)
+        found = compare(chosen, personality, numbers[0] if node is None else node.port, node, looks)
     differ = {name: each for name, each in found.items() if each.differs}
     for name, each in differ.items():
         print(f"--- {name}")

@@ -44,6 +44,8 @@ class Peer:
         self.lines = lines
         self.name = name
         self.deliveries = 0
+        self.first_count = 0
+        """The delivery count with which the last link of this receiver began."""
         self._reads = reads
         self._looks = 0
 
@@ -66,6 +68,16 @@ class Peer:
         found += self._taken()
         if not self.stage.live:
             self._reads.append(_count(found))
+        return found
+
+    def take_some(self) -> list[Arrived]:
+        """What has come, or comes next; nothing where nothing does for a while."""
+        found = self._taken()
+        while not found and not self.transport.closed:
+            more = self.stage.wait(self.transport.connection, expected=True)
+            found = self._taken()
+            if not more:
+                break
         return found
 
     def _taken(self) -> list[Arrived]:
@@ -125,7 +137,9 @@ class Peer:
 
     def receiver(self, address: str, handle: int = 0, credit: int | None = None, **fields: Any) -> Peer:
         self.attach(RECEIVER, address, handle, **fields)
-        self.wait_for(c.Attach)
+        for _, body, _ in self.wait_for(c.Attach):
+            if isinstance(body, c.Attach):
+                self.first_count = body.initial_delivery_count
         if credit is not None:
             self.flow(handle, link_credit=credit)
         return self

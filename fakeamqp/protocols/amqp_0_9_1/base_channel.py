@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from fakeamqp.model.deliveries.delivery import Delivery, Ledger, releasing
 from fakeamqp.model.deliveries.subscription import Credit, Gate
-from fakeamqp.model.errors import AccessRefused, NotFound, PreconditionFailed
+from fakeamqp.model.errors import AccessRefused, ChannelCrash, NotFound, PreconditionFailed
 from fakeamqp.model.memory import Charge
 from fakeamqp.model.operations import STEP, in_steps
 from fakeamqp.model.tap import report_settled
@@ -288,13 +288,17 @@ class BaseChannel:
             "frame-error",
             f"{what} of {size} bytes cannot be sent: it exceeds frame_max {connection.frame_max}",
         )
-        connection.after(
-            0,
-            lambda: connection.fail(self.number, error),
-            "closes because of its frame_max",
-            housekeeping=True,
-        )
+        self._close_later(error, "closes because of its frame_max")
         return False
+
+    def crash(self, crash: ChannelCrash) -> None:
+        """A message for a consumer at which RabbitMQ crashes: close, when the current turn is over."""
+        self.connection.gate.shut()
+        self._close_later(crash, "closes because of a message")
+
+    def _close_later(self, error: ProtocolError | ChannelCrash, what: str) -> None:
+        connection = self.connection
+        connection.after(0, lambda: connection.fail(self.number, error), what, housekeeping=True)
 
     def cancelled(self, subscription: Subscription) -> None:
         """The queue was deleted."""

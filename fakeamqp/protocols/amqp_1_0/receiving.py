@@ -17,7 +17,6 @@ from fakeamqp.protocols.amqp_1_0.addresses import BadAddress, Destination, Versi
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UByte, UInt, ULong
 from fakeamqp.protocols.amqp_1_0.messages import (
-    MissingBody,
     SectionProperties,
     UnreadableMessage,
     read_message,
@@ -211,19 +210,13 @@ class ReceivingLink:
     def _receive(self, parts: _Parts, octets: bytes) -> None:
         session = self.session
         try:
-            properties, body = read_message(
-                octets,
-                durable=session.choices.durable_by_default,
-                names_queues=session.choices.replies_name_queues,
-            )
-            fields = properties.fields if self.destination is None or b"\x53\x73" in octets[:64] else None
-        except MissingBody as problem:
-            raise self._unreadable(problem) from None
+            properties, body = read_message(octets, session.choices)
         except UnreadableMessage as problem:
             raise self._unreadable(problem) from None
         destination = self.destination
-        if fields is not None and fields.user_id is not None:
-            self._check_user(fields.user_id)
+        user_id = properties.fields.user_id
+        if user_id is not None:
+            self._check_user(user_id)
         if destination is None:
             found = self._destination_of(parts, properties)
             if found is None:
@@ -254,8 +247,10 @@ class ReceivingLink:
             return EndFault(INTERNAL_ERROR, str(problem))
         return LinkFault(DECODE_ERROR, f"failed to parse message: {problem}")
 
-    def _check_user(self, user_id: bytes) -> None:
+    def _check_user(self, user_id: Any) -> None:
         name = self.session.user.name
+        if not isinstance(user_id, bytes):
+            raise EndFault(INTERNAL_ERROR, f"user-id {user_id!r} is no binary")
         if (
             user_id != name.encode("utf-8", "surrogateescape")
             and "impersonator" not in self.session.user.tags

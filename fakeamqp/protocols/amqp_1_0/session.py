@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fakeamqp.model.deliveries.delivery import Ledger, accept_all, reject_all, release_all
 from fakeamqp.model.errors import AccessRefused, ModelError
+from fakeamqp.model.messages.message import Int64
 from fakeamqp.model.tap import report_settled
 from fakeamqp.model.virtual_host.firehose import PublishSource
 from fakeamqp.protocols.amqp_1_0 import management
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
 from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UInt
-from fakeamqp.protocols.amqp_1_0.conversion import converted
+from fakeamqp.protocols.amqp_1_0.messages import SectionProperties
 from fakeamqp.protocols.amqp_1_0.receiving import ReceivingLink
 from fakeamqp.protocols.amqp_1_0.replies import (
     FRAMING_ERROR,
@@ -215,6 +216,20 @@ class Amqp10Session:
         """End the session for an error."""
         if self.open:
             self._end(fault.error)
+
+    def crash(self, text: str, *, alone: bool) -> None:
+        """End the session, or the connection too, for what crashes in RabbitMQ, when the turn is over."""
+        connection = self.connection
+        connection.gate.shut()
+
+        def end() -> None:
+            connection.gate.reopen()
+            if alone:
+                self.fail(EndFault(INTERNAL_ERROR, text))
+            else:
+                connection.crash(text)
+
+        connection.after(0, end, "ends because of a message", housekeeping=True)
 
     def _fail_link(self, handle: int, fault: LinkFault) -> None:
         """Detach a link for an error, or end its session, by personality (1-0/errors/link-scope)."""
@@ -453,9 +468,16 @@ class Amqp10Session:
 
     def annotate(self, delivery: Delivery, annotations: Mapping[Any, Any]) -> None:
         """Keep annotations of the client with a message that it gives back."""
-        found = delivery.queued.message.properties
-        properties = converted(found, names_queues=self.choices.replies_name_queues)
-        delivery.rewrite(properties.annotated(annotations))
+        properties = delivery.queued.message.properties
+        if isinstance(properties, SectionProperties):
+            delivery.rewrite(properties.annotated(annotations))
+            return
+        kept = {
+            str(name): Int64(value) if isinstance(value, int) and not isinstance(value, bool) else value
+            for name, value in annotations.items()
+            if isinstance(value, (int, str))
+        }
+        delivery.rewrite(properties.with_headers(kept))
 
     # --- what faults do to transfers ----------------------------------------------------------------------
 
