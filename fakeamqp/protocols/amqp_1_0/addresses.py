@@ -29,7 +29,7 @@ class Destination(NamedTuple):
 
 
 def _part(text: str) -> str:
-    return unquote_to_bytes(text).decode("utf-8", "surrogateescape")
+    return unquote_to_bytes(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
 
 def destination_of(address: str) -> Destination:

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fakeamqp.protocols.amqp_1_0.addresses import queue_address
 from fakeamqp.protocols.amqp_1_0.codec.composites import Header, Properties
+from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
 from fakeamqp.protocols.amqp_1_0.codec.types import Described, Symbol, UByte, UInt, ULong, encode_value, read_value
 from fakeamqp.protocols.amqp_1_0.messages import (
+    ANNOTATIONS,
     BASIC_TYPE,
+    BROKEN,
     DATA,
     DEATHS,
     ENCODED_BODY,
@@ -19,7 +22,9 @@ from fakeamqp.protocols.amqp_1_0.messages import (
     SectionProperties,
     annotation_key,
     body_section,
+    checked_annotations,
     head_of,
+    sections_of,
 )
 from fakeamqp.protocols.amqp_1_0.values import Unconvertible, annotation_of, deaths_of, field_value, text_or_binary
 from fakeamqp.protocols.base.codec import ttl as ttl_of
@@ -30,16 +35,18 @@ if TYPE_CHECKING:
 
 _COUNTS: Final = ("x-acquired-count", "x-delivery-count", "x-stream-offset")
 """What the broker adds for each delivery."""
+_APPLICATION: Final = 0x74
 _DEATHS: Final = ("x-first-death-", "x-last-death-", "x-opt-deaths")
 _OFFSET = Symbol("x-stream-offset")
 _EXCHANGE, _ROUTING_KEY = Symbol("x-exchange"), Symbol("x-routing-key")
 
 
 def converted(
-    properties: ReadableProperties, choices: Amqp10Choices, *, died: bool = False
+    properties: ReadableProperties, choices: Amqp10Choices, *, body: bytes = b"", died: bool = False
 ) -> SectionProperties:
     """The properties of a message of another protocol; its body becomes one section of data.
 
+    The body of one whose type says so is sections, which take the place of those made of the properties.
     `died` says that the message is a dead letter, so that the headers about deaths are the broker's.
 
     Raises:
@@ -60,8 +67,10 @@ def converted(
     added: dict[Any, Any] = {}
     application: dict[Any, Any] = {}
     exact = {name: octets for name, _, octets in reversed(properties.exact_headers() or ())}
-    for name, value in (properties.headers or {}).items():
-        key = annotation_key(name)
+    headers = properties.headers or {}
+    for name in properties.last_headers():
+        value = headers[name]
+        key = annotation_key(name) if died or name != "x-death" else Symbol(name)
         if key is None:
             if not isinstance(value, (Mapping, list, tuple)):
                 application[name] = _value(name, value, exact)
@@ -75,9 +84,9 @@ def converted(
         if None in annotations.values():
             raise Unconvertible("an annotation is null")
     encoded = properties.type == ENCODED_BODY
-    if properties.type is not None and not encoded:
+    if properties.type is not None:
         annotations[BASIC_TYPE] = properties.type
-    return SectionProperties(
+    made = SectionProperties(
         durable=properties.delivery_mode == 2,
         priority=properties.priority,
         ttl=None if properties.expiration is None else ttl_of(properties.expiration),
@@ -87,6 +96,38 @@ def converted(
         prefix=b"" if encoded else DATA,
         choices=choices,
     )
+    if encoded:
+        _embed(made, body)
+    return made
+
+
+def _embed(made: SectionProperties, body: bytes) -> None:
+    """Take the sections out of a body that is encoded, and encode them again.
+
+    Raises:
+        Unconvertible: they cannot be read.
+    """
+    properties, application = made.head_sections()
+    whole = b""
+    try:
+        for code, _, start, _ in sections_of(body, strict=False):
+            if code == BROKEN:
+                raise Unconvertible("the body is no section")
+            value, _ = read_value(body, start)
+            encoded = encode_value(Described(ULong(code), value))
+            if code == ANNOTATIONS:
+                made.annotations = checked_annotations(value)
+            elif code == Properties.CODE:
+                nulls = made.choices.writes_trailing_nulls
+                properties = Properties.unchecked(value).encode(nulls=nulls)
+            elif code == _APPLICATION:
+                application = encoded
+            elif code > _APPLICATION:
+                whole += encoded
+    except DecodeError as problem:
+        raise Unconvertible(str(problem)) from None
+    made.head = properties + application
+    made.whole = whole
 
 
 def _value(name: str, value: Any, exact: Mapping[str, bytes]) -> Any:
@@ -104,7 +145,7 @@ def encoded_message(message: Message, choices: Amqp10Choices, *, redelivered: bo
         Unconvertible: RabbitMQ crashes.
     """
     died = message.history is not None
-    properties = converted(message.properties, choices, died=died)
+    properties = converted(message.properties, choices, body=message.body, died=died)
     if properties.unwritable:
         raise Unconvertible("an annotation that RabbitMQ cannot write")
     header = Header(

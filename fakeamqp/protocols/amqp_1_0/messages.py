@@ -52,6 +52,7 @@ from fakeamqp.protocols.amqp_1_0.values import (
     has_decimal,
     header_of,
     seconds,
+    signed,
     table_of_deaths,
     term,
     text_or_binary,
@@ -68,6 +69,7 @@ ENCODING: Final = "1-0"
 ENCODED_BODY: Final = "amqp-1.0"
 """The type of messages of 0-9-1 whose body is encoded sections."""
 DATA: Final = b"\0\x53\x75"
+_PROPERTIES: Final = b"\0\x53\x73"
 _LONGEST_SHORT: Final = 255
 _CODES: Final = {f"amqp:{name}:{kind}": code for code, (name, kind) in SECTIONS.items()}
 DEATHS: Final = Symbol("x-opt-deaths")
@@ -198,6 +200,13 @@ class SectionProperties:
                 _check_plain(value.value.values())
                 self._application = value.value
 
+    def head_sections(self) -> tuple[bytes, bytes]:
+        """The sections properties and application-properties."""
+        if self.head[:3] != _PROPERTIES:
+            return b"", self.head
+        end = skip_value(self.head, 0)
+        return self.head[:end], self.head[end:]
+
     def _changed(self, **values: Any) -> Self:
         copy = type(self)(
             durable=self.durable,
@@ -246,7 +255,7 @@ class SectionProperties:
             if self.footer and self.is_data:
                 footer, _ = read_value(self.footer)
                 if isinstance(footer.value, dict):
-                    _checked_annotations(footer.value)
+                    checked_annotations(footer.value)
         except (Unconvertible, DecodeError) as problem:
             raise ChannelCrash(str(problem)) from None
 
@@ -290,7 +299,7 @@ class SectionProperties:
         if address is None or not self.choices.replies_name_queues or not address.startswith(QUEUES):
             return address
         name = address[len(QUEUES) :]
-        decoded = unquote_to_bytes(name).decode("utf-8", "surrogateescape")
+        decoded = unquote_to_bytes(_octets(name)).decode("utf-8", "surrogateescape")
         return decoded if not _ONE_PART.sub("", name) else None
 
     @property
@@ -535,7 +544,7 @@ FIELDS: dict[str, tuple[str, Any]] = {
     "correlation_id": ("correlation_id", _message_id),
     "message_id": ("message_id", _message_id),
     "reply_to": ("reply_to", str),
-    "timestamp": ("creation_time", lambda seconds: Milliseconds(seconds * 1000)),
+    "timestamp": ("creation_time", lambda time: Milliseconds(signed(time * 1000))),
     "user_id": ("user_id", lambda text: text.encode("utf-8", "surrogateescape")),
     "app_id": ("group_id", str),
 }
@@ -567,22 +576,22 @@ def read_message(data: bytes, choices: Amqp10Choices = USUAL) -> tuple[SectionPr
     bare = body = footer = -1
     pieces: list[tuple[int, int, int]] = []
     broken = False
-    for code, offset, start, behind in _sections(data, choices.checks_sections):
+    for code, offset, start, behind in sections_of(data, strict=choices.checks_sections):
         if code < _DATA and body >= 0:
             footer = offset if footer < 0 else footer  # RabbitMQ has not looked at it.
             continue
-        if code <= _ANNOTATIONS:
+        if code <= ANNOTATIONS:
             try:
                 value, _ = read_value(data, start)
             except DecodeError as problem:
                 raise UnreadableMessage(str(problem)) from None
             if code == Header.CODE and isinstance(value, list):
                 header = Header.unchecked(value)
-            elif code == _ANNOTATIONS:
-                annotations = _checked_annotations(value)
+            elif code == ANNOTATIONS:
+                annotations = checked_annotations(value)
             continue
         bare = offset if bare < 0 else bare
-        if code == _BROKEN:
+        if code == BROKEN:
             broken = True
         elif code == _FOOTER:
             footer = offset
@@ -625,26 +634,26 @@ def _take_basic(properties: SectionProperties) -> None:
     properties.unwritable = decimals or None in annotations.values()
 
 
-_ANNOTATIONS, _APPLICATION, _DATA, _SEQUENCE, _VALUE, _FOOTER = 0x72, 0x74, 0x75, 0x76, 0x77, 0x78
-_BROKEN: Final = 0xFF
+ANNOTATIONS, _APPLICATION, _DATA, _SEQUENCE, _VALUE, _FOOTER = 0x72, 0x74, 0x75, 0x76, 0x77, 0x78
+BROKEN: Final = 0xFF
 _LISTS: Final = frozenset((0x45, 0xC0, 0xD0))
 _MAPS: Final = frozenset((0xC1, 0xD1))
 _BINARIES: Final = frozenset((0xA0, 0xB0))
 _KINDS: Final[Mapping[int, tuple[str, frozenset[int]]]] = {
     **{code: ("list", _LISTS) for code in (Header.CODE, Properties.CODE, _SEQUENCE)},
-    **{code: ("map", _MAPS) for code in (0x71, _ANNOTATIONS, _APPLICATION, _FOOTER)},
+    **{code: ("map", _MAPS) for code in (0x71, ANNOTATIONS, _APPLICATION, _FOOTER)},
     _DATA: ("binary", _BINARIES),
 }
 """Section -> what its value has to be, and the codes of that."""
 _NAMES: Final = {code: name.replace("-", "_") for code, (name, _) in SECTIONS.items()}
 
 
-def _sections(data: bytes, strict: bool) -> Iterable[tuple[int, int, int, int]]:
+def sections_of(data: bytes, *, strict: bool) -> Iterable[tuple[int, int, int, int]]:
     """The sections: code, offset, offset of the value, offset behind it.
 
     UnreadableMessage for what is no section, and for those in another order (RabbitMQ: measured on 4.3.6).
     Where RabbitMQ does not check them, what it does not look at, which is all from the body on, may be
-    `_BROKEN` (measured on 4.0.5).
+    `BROKEN` (measured on 4.0.5).
     """
     offset, end, last = 0, len(data), 0
     while offset < end:
@@ -655,7 +664,7 @@ def _sections(data: bytes, strict: bool) -> Iterable[tuple[int, int, int, int]]:
                 raise
             if last < _DATA:
                 yield _DATA, offset, offset + 3, end
-            yield _BROKEN, offset, end, end
+            yield BROKEN, offset, end, end
             return
         if strict:
             repeats = code == last and code in (_DATA, _SEQUENCE)
@@ -711,7 +720,7 @@ def _check_plain(values: Iterable[Any]) -> None:
         raise DecodeError("a described value in a section")
 
 
-def _checked_annotations(value: Any) -> dict[Any, Any]:
+def checked_annotations(value: Any) -> dict[Any, Any]:
     if not isinstance(value, dict):
         raise DecodeError("annotations are a map")
     for key in value:
@@ -738,5 +747,5 @@ def encoded_sections(properties: SectionProperties, body: bytes) -> bytes:
     said = b"" if header == Header() else header.encode()
     annotations = {**properties.annotations, **properties.added}
     if annotations:
-        said += encode_value(Described(ULong(_ANNOTATIONS), annotations))
+        said += encode_value(Described(ULong(ANNOTATIONS), annotations))
     return b"".join((said, properties.head, body_section(properties, body), properties.footer))

@@ -180,7 +180,7 @@ def field_value(octets: bytes, offset: int = 0) -> tuple[Any, int]:
         layout = Struct(">" + _NUMBERS[tag])
         (number,) = layout.unpack_from(octets, offset)
         if tag == "T":
-            return Milliseconds(_signed(number * 1000)), offset + layout.size
+            return Milliseconds(signed(number * 1000)), offset + layout.size
         return _OF_TAG[tag](number), offset + layout.size
     if tag == "t":
         return WideBoolean(octets[offset] != 0), offset + 1
@@ -208,7 +208,7 @@ def field_value(octets: bytes, offset: int = 0) -> tuple[Any, int]:
     return (value if tag == "x" else text_or_binary(value.decode("utf-8", "surrogateescape"))), end
 
 
-def _signed(number: int) -> int:
+def signed(number: int) -> int:
     """A number as 64 bits hold it."""
     return (number + _TURN // 2) % _TURN - _TURN // 2
 
