@@ -269,6 +269,9 @@ def plain(value: Any) -> str:
         )
         return f"{value.NAME}({inner})"
     if isinstance(value, dict):
+        if "first-time" in value and "last-time" in value:
+            later = value["last-time"] > value["first-time"]
+            value = {**value, "first-time": "once", "last-time": "later" if later else "once"}
         return "{" + ", ".join(f"{plain(key)}: {plain(each)}" for key, each in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         name = type(value).__name__

@@ -142,6 +142,7 @@ class Queue:
         "successors",
         "unacked",
         "virtual_host",
+        "watchers",
     )
 
     def __init__(
@@ -153,6 +154,8 @@ class Queue:
     ) -> None:
         declaration = declaration or QueueDeclaration()
         self.virtual_host: VirtualHost = virtual_host
+        self.watchers: dict[object, Callable[[], None]] = {}
+        """Publishers that are told when the queue is deleted."""
         self.name: str = name
         self.durable: bool = declaration.is_durable
         self.exclusive_owner: object = declaration.exclusive_owner

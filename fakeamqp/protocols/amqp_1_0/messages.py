@@ -56,6 +56,7 @@ from fakeamqp.protocols.amqp_1_0.values import (
     table_of_deaths,
     term,
     text_or_binary,
+    untyped,
 )
 from fakeamqp.protocols.base.codec import ttl as ttl_of
 
@@ -229,6 +230,11 @@ class SectionProperties:
         """The bare message, with the model's body."""
         return b"".join((self.head, self.prefix + body if self.whole is None else self.whole, self.footer))
 
+    def further_bytes(self, octets: bytes, body: bytes) -> int:
+        """How many bytes of a message that has come queues count besides the model's body: the bare message."""
+        start = octets.find(self.head + self.prefix) if self.head or self.prefix else len(octets) - len(body)
+        return len(octets) - start - len(body)
+
     @property
     def is_data(self) -> bool:
         """Whether the body is data, and not an encoded value or sequence."""
@@ -382,11 +388,30 @@ class SectionProperties:
         """A map has no name twice."""
         return self.headers or {}
 
+    def routing_headers(self) -> dict[str, Any]:
+        """What headers exchanges compare: simple values, without their types (RabbitMQ: measured on 4.3.6)."""
+        found: dict[str, Any] = {}
+        for name, value in {**self.annotations, **self.application_properties}.items():
+            if type(value) in _DECIMALS or isinstance(value, (list, dict, Described)):
+                continue
+            if isinstance(value, Char):
+                value = ord(value)
+            elif isinstance(value, int) and not isinstance(value, bool):
+                value = int(value)
+            elif isinstance(value, float):
+                value = float(value)
+            else:
+                value = untyped(value)
+            found[str(name)] = value
+        return found
+
     # --- changing -----------------------------------------------------------------------------------------
 
     def annotated(self, annotations: Mapping[Any, Any]) -> Self:
-        """A copy with further annotations of the broker, or of an outcome."""
-        return self._changed(added={**self.added, **annotations})
+        """A copy with further annotations, of an outcome. RabbitMQ cannot write null and numbers with a point."""
+        copy = self._changed(added={**self.added, **annotations})
+        copy.unwritable |= any(value is None or isinstance(value, float) for value in annotations.values())
+        return copy
 
     def with_data(self) -> Self:
         """A copy whose body is one section of data."""

@@ -43,6 +43,7 @@ from fakeamqp.protocols.amqp_1_0.sending import version_one
 from fakeamqp.protocols.amqp_1_0.values import term
 
 if TYPE_CHECKING:
+    from fakeamqp.model.queues import Queue
     from fakeamqp.model.routing import Outcome
     from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
 
@@ -82,6 +83,7 @@ class ReceivingLink:
         self.delivery_count: int = body.initial_delivery_count or 0
         self.credit: int = session.choices.link_credit
         self._parts: _Parts | None = None
+        self._watched: Queue | None = None
         self._checked: dict[tuple[str, str], int] = {}
         """Exchange and key -> the version of the access rules in which the user could publish there."""
 
@@ -130,11 +132,9 @@ class ReceivingLink:
         link._grant()
 
     def flow(self, body: c.Flow) -> None:
-        """The sender tells its state; with echo it is answered."""
+        """The sender tells its state, which is not answered (RabbitMQ: measured on 4.0.5 and 4.3.6)."""
         if body.delivery_count is not None:
             self.delivery_count = body.delivery_count
-        if body.echo:
-            self._grant()
 
     def _grant(self) -> None:
         self.credit = self.session.choices.link_credit
@@ -145,6 +145,8 @@ class ReceivingLink:
     def end(self) -> None:
         """The link is detached: a message that is not complete is forgotten."""
         self._parts = None
+        if self._watched is not None:
+            self._watched.watchers.pop(self, None)
 
     # --- transfers ------------------------------------------------------------------------------------
 
@@ -233,6 +235,7 @@ class ReceivingLink:
         if properties.ttl is not None:
             message.expiry = properties.ttl / 1000
         message.secured = not parts.settled
+        message.further_bytes = properties.further_bytes(octets, body)
         copies = properties.annotations.get(_X_CC) if session.choices.copies_by_annotation else None
         if copies is not None:
             if not isinstance(copies, list) or not all(isinstance(each, str) for each in copies):
@@ -296,6 +299,7 @@ class ReceivingLink:
             missing = host.missing("exchange", message.exchange)
             self._refuse(parts, Destination(*place), LinkFault(NOT_FOUND, missing.text))
             return
+        self._watch()
         outcome = host.routing.route(message)
         if host.firehose is not None:
             host.firehose.publisher = session.source
@@ -303,6 +307,14 @@ class ReceivingLink:
         outcome = host.offer(message, outcome, sliced=True)
         if not parts.settled:
             session.broker.operations.then(partial(self._answer, parts.delivery_id, outcome))
+
+    def _watch(self) -> None:
+        """The link ends with its queue, which the session knows since the first publish (measured)."""
+        if self._watched is None and self.destination is not None and not self.destination.exchange:
+            queue = self.session.virtual_host.queues.get(self.destination.routing_key)
+            if queue is not None:
+                self._watched = queue
+                queue.watchers[self] = partial(self.session.queue_deleted, queue.name)
 
     # --- outcomes ---------------------------------------------------------------------------------------
 

@@ -210,7 +210,7 @@ class SendingLink:
         else:
             self.grant.resume()
         tells = self._tells_activity and body.link_credit > 0
-        if (body.drain or body.echo or tells) and not self.ended:
+        if (body.drain or body.echo or tells) and not (self.ended or self.session.crashed):
             writes = False if self.session.choices.writes_more else None
             alone = not queue.options.single_active_consumer or queue.single_active is self.subscription
             self.session.send_flow(
@@ -235,7 +235,9 @@ class SendingLink:
         self.grant.take(message)
         self.delivery_count = (self.delivery_count + 1) & _MASK
         queue = subscription.queue
-        failures = 0 if delivery is None else getattr(delivery.queued, "failures", 0)
+        failures = message.failures
+        if delivery is not None:
+            failures = getattr(delivery.queued, "failures", 0) or failures
         if delivery is not None:
             if self.settled:
                 delivery.accept()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from math import isfinite
 from struct import Struct
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from fakeamqp.model.messages.message import Int64
@@ -31,6 +31,9 @@ from fakeamqp.protocols.amqp_1_0.codec.types import (
     WideBoolean,
 )
 from fakeamqp.timestamps import Timestamp
+
+if TYPE_CHECKING:
+    from fakeamqp.model.dead_letters import Death
 
 _LONGEST_TEXT: Final = 4096
 _INTS: Final = range(-(1 << 31), 1 << 31)
@@ -229,6 +232,15 @@ def application_property_of(value: Any, tag: str | None) -> tuple[bool, Any]:
     return True, _scalar(value, tag)
 
 
+def untyped(value: Any) -> Any:
+    """A value of an outcome, without its type, which RabbitMQ infers when it writes the value (measured)."""
+    if isinstance(value, UUID):
+        value = value.bytes
+    if isinstance(value, (bytes, str)):
+        return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
+    return int(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
 # --- deaths ------------------------------------------------------------------------------------------------
 
 
@@ -239,21 +251,33 @@ def deaths_of(table: Any) -> Any:
     return Array([_death(each) for each in table], dict)
 
 
-def _death(entry: Mapping[str, Any]) -> dict[Any, Any]:
+def deaths_of_history(deaths: Iterable[Death]) -> Any:
+    """The value of x-opt-deaths for a dead letter."""
+    return Array(
+        [
+            _death(each.table(), Milliseconds(each.began * 1000), Milliseconds(each.latest * 1000))
+            for each in deaths
+        ],
+        dict,
+    )
+
+
+def _death(entry: Mapping[str, Any], first: Any = None, last: Any = None) -> dict[Any, Any]:
     time = _scalar(entry.get("time"), None)
-    said: dict[Any, Any] = {
-        Symbol("queue"): str(entry.get("queue", "")),
-        Symbol("reason"): Symbol(entry.get("reason", "")),
-        Symbol("count"): ULong(max(0, int(entry.get("count", 1)))),
-        Symbol("first-time"): time,
-        Symbol("last-time"): time,
-        Symbol("exchange"): str(entry.get("exchange", "")),
-        Symbol("routing-keys"): Array([str(key) for key in entry.get("routing-keys", ())], str),
-    }
+    said: dict[Any, Any] = {}
     expiration = entry.get("original-expiration")
     if isinstance(expiration, str) and expiration.isdecimal():
         said[Symbol("ttl")] = UInt(min(int(expiration), 0xFFFFFFFF))
-    return said
+    return {
+        **said,
+        Symbol("queue"): str(entry.get("queue", "")),
+        Symbol("reason"): Symbol(entry.get("reason", "")),
+        Symbol("count"): ULong(max(0, int(entry.get("count", 1)))),
+        Symbol("first-time"): time if first is None else first,
+        Symbol("last-time"): time if last is None else last,
+        Symbol("exchange"): str(entry.get("exchange", "")),
+        Symbol("routing-keys"): Array([str(key) for key in entry.get("routing-keys", ())], str),
+    }
 
 
 def table_of_deaths(value: Any) -> Any:
@@ -268,7 +292,7 @@ def _table(death: Mapping[Any, Any]) -> dict[str, Any]:
 
     time = death.get("first-time")
     found: dict[str, Any] = {
-        "count": int(death.get("count", 1)),
+        "count": Int64(death.get("count", 1)),
         "reason": str(death.get("reason", "")),
         "queue": str(death.get("queue", "")),
         "time": datetime.fromtimestamp((time or 0) // 1000, timezone.utc),

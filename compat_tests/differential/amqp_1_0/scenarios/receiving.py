@@ -135,6 +135,8 @@ def lost(play: Play, body: c.Composite) -> None:
         peer.frames()
         peer.send(body)
         peer.note()
+        if isinstance(body, c.Close):
+            peer.transport.drop()
         other = play.peer("other").session()
         other.receiver(queue, 0, 5)
         other.note()
