@@ -80,5 +80,8 @@ class Amqp10Choices(Choices):
     writes_more: bool = choice(True, {_UNTIL_4_1: False})
     """Transfers say that no more follow, and flows what they do not ask for (RabbitMQ: measured on 4.0.5 and
     4.3.6)."""
+    checks_further_rights: bool = choice(True, {_UNTIL_4_1: False})
+    """The management node checks queries for bindings as bindings, and the rights for an alternate exchange
+    (RabbitMQ: measured on 4.0.5 and 4.3.6; since 4.2.9)."""
     purging_missing_queue: str = choice("404", {ONLY_4_0: "400"})
     """The status of a management request that purges a queue which does not exist."""

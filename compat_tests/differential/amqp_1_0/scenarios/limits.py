@@ -180,7 +180,7 @@ def chained_dead_letters(play: Play, value: tuple[str, int]) -> None:
     peer = play.peer().session()
     peer.sender(queue)
     for number in range(count):
-        peer.transfer(payload=message(b"%d" % number, annotations={}, header=c.Header(ttl=50_000)))
+        peer.transfer(payload=message(b"%d" % number, header=c.Header(ttl=50_000)))
     peer.frames()
     peer.receiver(queue, 1, count)
     peer.frames()
