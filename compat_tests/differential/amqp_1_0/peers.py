@@ -46,6 +46,7 @@ class Peer:
         self.deliveries = 0
         self.first_count = 0
         """The delivery count with which the last link of this receiver began."""
+        self._left: list[Arrived] = []
         self._reads = reads
         self._looks = 0
 
@@ -81,7 +82,8 @@ class Peer:
         return found
 
     def _taken(self) -> list[Arrived]:
-        return [each for each in self.transport.take_all() if each.what != EMPTY_FRAME]
+        left, self._left = self._left, []
+        return left + [each for each in self.transport.take_all() if each.what != EMPTY_FRAME]
 
     def note(self, what: str = "") -> list[Arrived]:
         """Write down what has come since the last note."""
@@ -112,14 +114,18 @@ class Peer:
         return self
 
     def wait_for(self, *kinds: type[c.Composite], most: float = 5.0) -> list[Arrived]:
-        """Read until a frame of each of these kinds has come, of one named twice two; nothing is written."""
+        """Read until a frame of each of these kinds has come, of one named twice two.
+
+        The frames of these kinds are not written down; others are left to the next note.
+        """
         found: list[Arrived] = []
         wanted = Counter(kinds)
         ends = time.monotonic() + most * self.stage.patience
         while True:
             found += self._taken()
             if wanted <= Counter(type(body) for _, body, _ in found):
-                return found
+                self._left = [each for each in found if type(each.what) not in wanted and not _opens(each.what)]
+                return [each for each in found if type(each.what) in wanted]
             if time.monotonic() > ends or self.transport.closed:
                 break
             if not self.stage.wait(self.transport.connection, expected=None) and not self.stage.live:
@@ -205,6 +211,11 @@ _PORTS = itertools.count(50_001)
 """The ports of clients, which tell them apart on a broker without sockets."""
 
 
+def _opens(body: Any) -> bool:
+    """Whether a frame belongs to the opening of a connection."""
+    return isinstance(body, (bytes, c.SaslMechanisms, c.SaslOutcome, c.Open))
+
+
 def _count(found: list[Arrived]) -> int:
     return sum(len(single(*each)) for each in found)
 
@@ -213,7 +224,8 @@ def single(channel: int, body: Any, payload: bytes) -> list[tuple[int, Any, byte
     """A disposition about several publishes as several: how they are grouped depends on time."""
     if not isinstance(body, c.Disposition) or not body.role or body.last is None:
         return [(channel, body, payload)]
-    numbers = range(body.first, body.last + 1)
+    count = (body.last - body.first + 1) & 0xFFFFFFFF
+    numbers = [(body.first + each) & 0xFFFFFFFF for each in range(count)]
     return [
         (channel, c.Disposition(**{**vars(body), "first": UInt(each), "last": None}), b"") for each in numbers
     ]

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from urllib.parse import unquote_to_bytes
 
 from fakeamqp.model.erlang import Atom, type_name
@@ -412,12 +413,24 @@ def _put_queue(session: Amqp10Session, parts: list[str], query: str, body: Any) 
     except ModelError as problem:
         if problem.condition == "precondition-failed" and problem.text.startswith("invalid property"):
             raise _Refused("400", problem.text) from None
+        if "queue limit in vhost" in problem.text:
+            raise _Refused("403", problem.text) from None
         raise
     return ("200" if there else "201"), _queue_view(queue, options["durable"])
 
 
+def _authorise_any(session: Amqp10Session, name: str) -> None:
+    """One right of a queue is enough to ask for it."""
+    either: tuple[Literal["read", "write"], ...] = ("read", "write")
+    for action in either:
+        with suppress(AccessRefused):
+            session.authorise(action, "queue", name)
+            return
+    session.authorise("configure", "queue", name)
+
+
 def _get_queue(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
-    session.authorise("read", "queue", parts[1])
+    _authorise_any(session, parts[1])
     queue = session.virtual_host.queues.get(parts[1])
     if queue is None:
         raise _Refused("404", f"queue '{parts[1]}' in vhost '{session.virtual_host.name}' not found")

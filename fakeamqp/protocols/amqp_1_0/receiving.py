@@ -153,12 +153,12 @@ class ReceivingLink:
     def transfer(self, body: c.Transfer, payload: bytes) -> None:
         parts = self._parts
         if parts is None:
-            if body.delivery_id is None or body.delivery_tag is None:
-                raise EndFault(INTERNAL_ERROR, "the first transfer of a delivery has no id or no tag")
+            if body.delivery_id is None:
+                raise EndFault(INTERNAL_ERROR, "the first transfer of a delivery has no id")
             settled = self._settled(body)
             if body.rcv_settle_mode == _SECOND and not settled:
                 raise LinkFault(NOT_IMPLEMENTED, "rcv-settle-mode second not supported")
-            parts = _Parts(body.delivery_id, body.delivery_tag, settled)
+            parts = _Parts(body.delivery_id, body.delivery_tag or b"", settled)
         elif body.delivery_id is not None and body.delivery_id != parts.delivery_id:
             raise self._illegal(
                 f"delivery-id of continuation transfer ({{uint,{body.delivery_id}}}) differs from "

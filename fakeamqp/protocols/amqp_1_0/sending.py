@@ -190,7 +190,7 @@ class SendingLink:
     def flow(self, body: c.Flow) -> None:
         """Take the credit of the client; answer if it asks for that, or when the link is drained."""
         if body.link_credit is None:
-            return
+            raise EndFault(INTERNAL_ERROR, "a flow to a receiver without credit")
         seen = (
             self.session.choices.first_delivery_count if body.delivery_count is None else body.delivery_count
         )
@@ -209,7 +209,7 @@ class SendingLink:
             self.delivery_count = (self.delivery_count + left) & _MASK
         else:
             self.grant.resume()
-        tells = self._tells_activity and body.link_credit > 0
+        tells = self._tells_activity
         if (body.drain or body.echo or tells) and not (self.ended or self.session.crashed):
             writes = False if self.session.choices.writes_more else None
             alone = not queue.options.single_active_consumer or queue.single_active is self.subscription
