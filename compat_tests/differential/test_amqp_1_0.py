@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.differential.amqp_1_0.compare import on_fake, on_node
+from compat_tests.differential.amqp_1_0.compare import compare
 from compat_tests.differential.amqp_1_0.scenarios import SCENARIOS
 from compat_tests.differential.comparison import SERIES, Series, SideBySide
 
@@ -46,7 +46,6 @@ TIMING = {"publish-stream", "offsets-last", "lost-close"}
 
 @pytest.mark.parametrize("series", [each for each in SERIES.values() if each.name in DIFFERENCES], ids=str)
 def test_scenarios_are_those_of_the_node(series: Series, beside: SideBySide) -> None:
-    port = int(beside.node.url.rpartition(":")[2].partition("/")[0])
-    personality = f"rabbitmq-{series.name}"
-    differ = {name for name in SCENARIOS if on_fake(name, personality) != on_node(name, port)}
+    found = compare(SCENARIOS, series.personality, beside.node.port, beside.node)
+    differ = {name for name, each in found.items() if each.differs}
     assert differ - TIMING == DIFFERENCES[series.name].keys() - TIMING

@@ -7,8 +7,7 @@ come are kept in `Client.inbox` until a test takes them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from typing_extensions import Self
 
@@ -74,8 +73,7 @@ def _read_by_proton(octets: bytes, offset: int) -> int:
     return offset + int(_reader.decode(octets[offset:]))
 
 
-@dataclass(frozen=True)
-class Arrived:
+class Arrived(NamedTuple):
     """A frame as it came; `payload` follows a transfer."""
 
     channel: int

@@ -43,8 +43,9 @@ _LATEST = 253402300799
 class Death(NamedTuple):
     """The deaths of a message in one queue for one reason.
 
-    `times` counts them; `time` is that of the first one, in seconds since 1970; `order` is that of the fields
-    in the entry of x-death. `claimed` is the entry as a client sent it.
+    `times` counts them; `time` is that of the first one, in seconds since 1970, and `began` and `latest` are
+    the exact times of the first and the last one; `order` is that of the fields in the entry of x-death.
+    `claimed` is the entry as a client sent it.
     """
 
     queue: str
@@ -56,6 +57,8 @@ class Death(NamedTuple):
     times: int = 1
     order: tuple[str, ...] = _ORDER
     claimed: Mapping[str, Any] | None = None
+    began: float = 0.0
+    latest: float = 0.0
 
     def table(self) -> dict[str, Any]:
         if self.claimed is not None:
@@ -174,6 +177,8 @@ def dead_lettered(
         (message.routing_key, *shown),
         int(time),
         None if died_before else original.expiration,
+        began=time,
+        latest=time,
     )
     if personality.sorts_deaths:
         death = death._replace(order=_ORDER_AS_ADDED if message.history is None else _ORDER_BY_NAME)
@@ -190,6 +195,7 @@ def dead_lettered(
     )
     if isinstance(dead, DeadContent):
         dead.content_class, dead.children = message.content_class, message.children
+    dead.further_bytes = message.further_bytes
     dead.failures = message.failures if failures is None else failures
     # x-dead-letter-routing-key replaces all routing keys, including those in the header CC.
     dead.copies = message.copies if key is None else None
@@ -204,7 +210,7 @@ def _with(death: Death, history: Deaths | None) -> Deaths:
     latest = death
     for each in history.deaths:
         if (each.queue, each.reason) == (death.queue, death.reason):
-            latest = each._replace(times=each.times + 1, order=death.order)
+            latest = each._replace(times=each.times + 1, order=death.order, latest=death.latest)
         else:
             others.append(each)
     if death.order is _ORDER_BY_NAME:

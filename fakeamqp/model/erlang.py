@@ -72,13 +72,19 @@ def float_text(value: float) -> str:
     return "-" * sign + (decimal if len(decimal) <= len(scientific) else scientific)
 
 
+_NAMES_OF_TAGS = {
+    **{"b": "byte", "B": "unsignedbyte", "s": "short", "u": "unsignedshort"},
+    **{"I": "signedint", "i": "unsignedint", "l": "long"},
+}
+
+
 def type_name(value: Any) -> str:
     """RabbitMQ's name for the field type that encodes a value."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int):
         if type(value) is not int:
-            return "timestamp"  # The only other subclass of int.
+            return _NAMES_OF_TAGS.get(getattr(value, "field_tag", "T"), "timestamp")
         return "signedint" if -(2**31) <= value < 2**31 else "long"
     for kind, name in (
         (float, "double"),
@@ -91,6 +97,11 @@ def type_name(value: Any) -> str:
         if isinstance(value, kind):
             return name
     return "void"
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a value of a table is an integer of any width."""
+    return type(value) is int or (isinstance(value, int) and type_name(value) not in ("bool", "timestamp"))
 
 
 def pairs_term(pairs: Iterable[tuple[str, Any]]) -> str:

@@ -1,34 +1,47 @@
-"""`python -m compat_tests.differential.amqp_1_0 PERSONALITY PORT [NAME...]`: compare with a node."""
+"""`python -m compat_tests.differential.amqp_1_0 PERSONALITY [PORT] [--once] [NAME...]`: compare with a node.
+
+Without a port, a node is started, and the scenarios of operators are played too. With `--once`, scenarios
+that differ are not played again.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import sys
 
-from compat_tests.differential.amqp_1_0.compare import on_fake, on_node
+from compat_tests.differential.accounts import ACCOUNTS
+from compat_tests.differential.amqp_1_0.compare import LOOKS, Compared, compare
 from compat_tests.differential.amqp_1_0.scenarios import SCENARIOS
+from compat_tests.differential.rabbitmq_node import RabbitMQNode
 
 
-def main(personality: str, port: int, names: list[str]) -> None:
-    chosen = [name for name in SCENARIOS if not names or any(name.startswith(each) for each in names)]
-    differ = 0
-    for name in chosen:
-        fake, node = on_fake(name, personality), on_node(name, port)
-        if fake != node:
-            differ += 1
-            print(f"--- {name}")
-            said = difflib.unified_diff(fake, node, "fake", "node", lineterm="", n=0)
-            lines = [line for line in said if not line.startswith(("---", "+++", "@@"))]
-            common = _common([line[1:] for line in lines])
-            for line in lines:
-                print(
-                    "   ",
-                    line[0],
-                    line[1:50],
-                    "..." if len(common) > 60 else "",
-                    line[max(1, len(common) - 20) :][:400],
-                )
-    print(f"{len(chosen) - differ} of {len(chosen)} equal")
+def main(personality: str, *arguments: str) -> None:
+    numbers = [int(each) for each in arguments if each.isdecimal()]
+    looks = LOOKS[:1] if "--once" in arguments else LOOKS
+    prefixes = [each for each in arguments if not each.isdecimal() and each != "--once"]
+    chosen = [name for name in SCENARIOS if not prefixes or any(name.startswith(each) for each in prefixes)]
+    with contextlib.ExitStack() as stack:
+        node = None
+        if not numbers:
+            node = stack.enter_context(RabbitMQNode(personality.removeprefix("rabbitmq-")))
+            node.import_definitions(ACCOUNTS)
+        found = compare(chosen, personality, numbers[0] if node is None else node.port, node, looks)
+    differ = {name: each for name, each in found.items() if each.differs}
+    for name, each in differ.items():
+        print(f"--- {name}")
+        show(each)
+    print(f"{len(found) - len(differ)} of {len(found)} equal")
+
+
+def show(compared: Compared) -> None:
+    """Print the lines that differ, without what they have in common."""
+    said = difflib.unified_diff(compared.fake, compared.node, "fake", "node", lineterm="", n=0)
+    lines = [line for line in said if not line.startswith(("---", "+++", "@@"))]
+    common = _common([line[1:] for line in lines])
+    for line in lines:
+        skipped = "..." if len(common) > 60 else ""
+        print("   ", line[0], line[1:50], skipped, line[max(1, len(common) - 20) :][:400])
 
 
 def _common(lines: list[str]) -> str:
@@ -40,4 +53,4 @@ def _common(lines: list[str]) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), sys.argv[3:])
+    main(*sys.argv[1:])

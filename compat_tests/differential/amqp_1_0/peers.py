@@ -2,132 +2,93 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-import socket
 import time
+from collections import Counter
 from typing import Any
 
+from compat_tests.differential.amqp_1_0.stages import Stage
 from compat_tests.scripted.amqp_1_0 import (
     RECEIVER,
     SENDER,
     WINDOW,
-    Server,
+    Arrived,
+    Client,
     attach,
     message,
     sections,
 )
+from fakeamqp.connection import PeerAddress
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
-from fakeamqp.protocols.amqp_1_0.codec.frames import (
-    AMQP,
-    FRAME_HEADER,
-    HEADER_SIZE,
-    PROTOCOL_HEADER,
-    SASL,
-    SASL_HEADER,
-    frame,
-)
+from fakeamqp.protocols.amqp_1_0.codec.frames import EMPTY_FRAME, PROTOCOL_HEADER, SASL_HEADER
 from fakeamqp.protocols.amqp_1_0.codec.types import Described, Symbol, UInt, ULong, encode_value, read_value
 
-QUIET = 0.25
-"""Seconds without a frame after which a node has said what it had to say."""
 _HIDDEN = ("container_id", "properties")
 """Fields of open that tell the nodes apart."""
 
 
-class NodeTransport:
-    """A socket to a node."""
-
-    def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=5)
-        self.closed = False
-
-    def send(self, octets: bytes) -> None:
-        try:
-            self._socket.sendall(octets)
-        except OSError:
-            self.closed = True
-
-    def read(self, quiet: float = QUIET) -> bytes:
-        """What comes until nothing has come for a while."""
-        found = b""
-        self._socket.settimeout(quiet)
-        while not self.closed:
-            try:
-                octets = self._socket.recv(1 << 16)
-            except TimeoutError:
-                break
-            except OSError:
-                octets = b""
-            if not octets:
-                self.closed = True
-            found += octets
-        return found
-
-    def close(self) -> None:
-        self._socket.close()
-
-
-class FakeTransport:
-    """A connection to a broker without sockets."""
-
-    def __init__(self, server: Server) -> None:
-        self._client = server.dial()
-
-    @property
-    def closed(self) -> bool:
-        return self._client.closed
-
-    def send(self, octets: bytes) -> None:
-        self._client.send_bytes(octets)
-
-    def read(self, quiet: float = QUIET) -> bytes:
-        return self._client.take_bytes()
-
-    def advance(self, seconds: float) -> None:
-        self._client.server.advance(seconds)
-
-    def close(self) -> None:
-        self._client.drop()
-
-
 class Peer:
-    """A connection that notes what comes in `lines`."""
+    """A connection that notes what comes in `lines`.
 
-    def __init__(self, transport: Any, lines: list[str], name: str = "") -> None:
-        self.transport = transport
+    Args:
+        stage: the broker.
+        lines: the transcript.
+        name: what it is called in the transcript.
+        reads: how many frames each look found where the scenario was played before; filled where it was not.
+    """
+
+    def __init__(self, stage: Stage, lines: list[str], name: str, reads: list[int]) -> None:
+        self.stage = stage
+        self.transport = Client(stage.server, PeerAddress(port=next(_PORTS)))
         self.lines = lines
         self.name = name
-        self._octets = b""
         self.deliveries = 0
+        self.first_count = 0
+        """The delivery count with which the last link of this receiver began."""
+        self._left: list[Arrived] = []
+        self._reads = reads
+        self._looks = 0
 
     def raw(self, octets: bytes) -> None:
-        self.transport.send(octets)
+        self.transport.send_bytes(octets)
 
     def send(self, body: c.Composite, channel: int = 0, payload: bytes = b"") -> None:
-        self.raw(frame(SASL if body.NAME.startswith("sasl") else AMQP, channel, body.encode() + payload))
+        self.transport.send(body, channel, payload)
 
-    def frames(self, quiet: float = QUIET) -> list[tuple[int, Any, bytes]]:
-        """What has come."""
-        self._octets += self.transport.read(quiet)
-        found: list[tuple[int, Any, bytes]] = []
-        while len(self._octets) >= HEADER_SIZE:
-            if self._octets.startswith(b"AMQP"):
-                found.append((0, self._octets[:8], b""))
-                self._octets = self._octets[8:]
-                continue
-            size, _, _, channel = FRAME_HEADER.unpack_from(self._octets)
-            if len(self._octets) < size:
+    def frames(self) -> list[Arrived]:
+        """What has come, after a while without more."""
+        look, self._looks = self._looks, self._looks + 1
+        known = self._reads[look] if self.stage.live and look < len(self._reads) else None
+        found = self._taken()
+        while not self.transport.closed:
+            expected = None if not known else _count(found) < known
+            if not self.stage.wait(self.transport.connection, expected=expected):
                 break
-            octets, self._octets = self._octets[HEADER_SIZE:size], self._octets[size:]
-            if octets:
-                body, end = c.read_body(octets)
-                found.append((channel, body, octets[end:]))
+            found += self._taken()
+        found += self._taken()
+        if not self.stage.live:
+            self._reads.append(_count(found))
         return found
 
-    def note(self, what: str = "", *, quiet: float = QUIET) -> list[tuple[int, Any, bytes]]:
+    def take_some(self) -> list[Arrived]:
+        """What has come, or comes next; nothing where nothing does for a while."""
+        found = self._taken()
+        while not found and not self.transport.closed:
+            more = self.stage.wait(self.transport.connection, expected=True)
+            found = self._taken()
+            if not more:
+                break
+        return found
+
+    def _taken(self) -> list[Arrived]:
+        left, self._left = self._left, []
+        return left + [each for each in self.transport.take_all() if each.what != EMPTY_FRAME]
+
+    def note(self, what: str = "") -> list[Arrived]:
         """Write down what has come since the last note."""
-        found = self.frames(quiet)
-        lines = [shown(*each) for frame_ in found for each in single(*frame_)]
+        found = self.frames()
+        lines = [shown(*each) for frame in found for each in single(*frame)]
         self.lines.append(f"{self.name}{what}:")
         self.lines += sorted(lines)
         if self.transport.closed and not any(isinstance(body, c.Close) for _, body, _ in found):
@@ -152,15 +113,24 @@ class Peer:
         self.wait_for(c.Begin)
         return self
 
-    def wait_for(self, *kinds: type[c.Composite], most: float = 3.0) -> list[tuple[int, Any, bytes]]:
-        """Read until a frame of each of these kinds has come; nothing is written down."""
-        found: list[tuple[int, Any, bytes]] = []
-        ends = time.monotonic() + most
-        while time.monotonic() < ends:
-            found += self.frames(0.02)
-            if all(any(isinstance(body, kind) for _, body, _ in found) for kind in kinds):
-                return found
-            if isinstance(self.transport, FakeTransport):
+    def wait_for(self, *kinds: type[c.Composite], most: float = 5.0) -> list[Arrived]:
+        """Read until a frame of each of these kinds has come, of one named twice two.
+
+        The frames of these kinds are not written down; others are left to the next note.
+        """
+        found: list[Arrived] = []
+        wanted = Counter(kinds)
+        ends = time.monotonic() + most * self.stage.patience
+        while True:
+            found += self._taken()
+            if wanted <= Counter(type(body) for _, body, _ in found):
+                self._left = [
+                    each for each in found if type(each.what) not in wanted and not _opens(each.what)
+                ]
+                return [each for each in found if type(each.what) in wanted]
+            if time.monotonic() > ends or self.transport.closed:
+                break
+            if not self.stage.wait(self.transport.connection, expected=None) and not self.stage.live:
                 break
         raise AssertionError(f"{[kind.NAME for kind in kinds]} did not come: {found}")
 
@@ -175,7 +145,9 @@ class Peer:
 
     def receiver(self, address: str, handle: int = 0, credit: int | None = None, **fields: Any) -> Peer:
         self.attach(RECEIVER, address, handle, **fields)
-        self.wait_for(c.Attach)
+        for _, body, _ in self.wait_for(c.Attach):
+            if isinstance(body, c.Attach):
+                self.first_count = body.initial_delivery_count
         if credit is not None:
             self.flow(handle, link_credit=credit)
         return self
@@ -216,7 +188,7 @@ class Peer:
         said = {"name": "pair", "snd_settle_mode": 1, "properties": {Symbol("paired"): True}}
         self.attach(SENDER, "/management", 100, **said)
         self.attach(RECEIVER, "/management", 101, **said)
-        self.wait_for(c.Attach, c.Flow)
+        self.wait_for(c.Attach, c.Attach, c.Flow)
         self.flow(101, link_credit=100)
         self._requests = 0
         return self
@@ -237,11 +209,25 @@ class Peer:
         raise AssertionError("no response")
 
 
+_PORTS = itertools.count(50_001)
+"""The ports of clients, which tell them apart on a broker without sockets."""
+
+
+def _opens(body: Any) -> bool:
+    """Whether a frame belongs to the opening of a connection."""
+    return isinstance(body, (bytes, c.SaslMechanisms, c.SaslOutcome, c.Open))
+
+
+def _count(found: list[Arrived]) -> int:
+    return sum(len(single(*each)) for each in found)
+
+
 def single(channel: int, body: Any, payload: bytes) -> list[tuple[int, Any, bytes]]:
     """A disposition about several publishes as several: how they are grouped depends on time."""
     if not isinstance(body, c.Disposition) or not body.role or body.last is None:
         return [(channel, body, payload)]
-    numbers = range(body.first, body.last + 1)
+    count = (body.last - body.first + 1) & 0xFFFFFFFF
+    numbers = [(body.first + each) & 0xFFFFFFFF for each in range(count)]
     return [
         (channel, c.Disposition(**{**vars(body), "first": UInt(each), "last": None}), b"") for each in numbers
     ]
@@ -297,6 +283,9 @@ def plain(value: Any) -> str:
         )
         return f"{value.NAME}({inner})"
     if isinstance(value, dict):
+        if "first-time" in value and "last-time" in value:
+            later = value["last-time"] > value["first-time"]
+            value = {**value, "first-time": "once", "last-time": "later" if later else "once"}
         return "{" + ", ".join(f"{plain(key)}: {plain(each)}" for key, each in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         name = type(value).__name__

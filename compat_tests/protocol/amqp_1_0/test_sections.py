@@ -68,8 +68,9 @@ def test_section_that_comes_out_of_order_makes_the_message_unreadable_in_4_3(
     octets, place = WRONG_ORDER[name]
     client = rabbitmq.session()
     client.sender().transfer(octets)
+    error = client.expect_detach("amqp:decode-error")
     text = f"failed to parse message: {{unexpected_message_section,{place}}}"
-    client.expect_detach("amqp:decode-error", text)
+    assert "".join(error.description.split()) == "".join(text.split())  # Long terms have several lines.
 
 
 @rule("1-0/message/order")

@@ -26,7 +26,7 @@ from fakeamqp.model.arguments.rows import (
     stricter_limit,
 )
 from fakeamqp.model.arguments.values import ArgumentReader, seconds_of_age
-from fakeamqp.model.erlang import octets_term, term
+from fakeamqp.model.erlang import is_integer, octets_term, term
 from fakeamqp.model.errors import ChannelCrash, PreconditionFailed
 from fakeamqp.model.versions import (
     EVERY,
@@ -110,14 +110,14 @@ def _consumer_timeout(reader: ArgumentReader, name: str) -> float | None:
     if reader.personality.validates_consumer_timeout:
         return reader.any_milliseconds(name)
     value = reader.arguments[name]
-    return value / 1000 if type(value) is int else None
+    return value / 1000 if is_integer(value) else None
 
 
 def _delivery_limit(reader: ArgumentReader, name: str) -> float | None:
     """An integer; other values mean no limit, or in some personalities a limit that is never reached."""
     value = reader.arguments[name]
-    if type(value) is int:
-        return value
+    if is_integer(value):
+        return int(value)
     return None if reader.personality.quorum.invalid_limit_is_none else inf
 
 
@@ -424,7 +424,7 @@ def _stream_offset(reader: ArgumentReader, name: str) -> StreamOffset:
         return StreamOffset("age", age)
     if isinstance(value, bool) or not isinstance(value, int):
         return StreamOffset("crash")
-    return StreamOffset("offset" if type(value) is int else "time", value)
+    return StreamOffset("offset" if is_integer(value) else "time", value)
 
 
 def _filters(reader: ArgumentReader, name: str) -> tuple[str, ...] | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
-from fakeamqp.model.erlang import term, type_name
+from fakeamqp.model.erlang import is_integer, term, type_name
 from fakeamqp.model.errors import ChannelCrash, PreconditionFailed
 from fakeamqp.model.names import LONGEST_NAME, octets_of
 
@@ -47,9 +47,9 @@ class ArgumentReader:
     def integer(self, argument: str) -> int:
         """An integer of any width."""
         value = self.arguments[argument]
-        if type(value) is not int:
+        if not is_integer(value):
             self.refuse(argument, f'"expected integer, got {type_name(value)}"')
-        return value
+        return int(value)
 
     def count(self, argument: str, most: int | None = None) -> int:
         """An integer from 0 to `most`."""
@@ -158,7 +158,7 @@ LARGEST_SEGMENT = 3_000_000_000
 
 def is_positive(value: Any) -> bool:
     """Whether a value is an integer above 0."""
-    return type(value) is int and value > 0
+    return is_integer(value) and value > 0
 
 
 def is_one_of(*legal: Any) -> Callable[[Any], bool]:
@@ -177,7 +177,7 @@ def _check(legal: Callable[[Any], bool], refusal: str) -> Check:
 
 def natural(refusal: str) -> Check:
     """An integer from 0 upwards."""
-    return _check(lambda value: type(value) is int and value >= 0, refusal)
+    return _check(lambda value: is_integer(value) and value >= 0, refusal)
 
 
 def positive(refusal: str) -> Check:
@@ -187,7 +187,7 @@ def positive(refusal: str) -> Check:
 
 def between(legal: range, refusal: str) -> Check:
     """An integer of a range."""
-    return _check(lambda value: type(value) is int and value in legal, refusal)
+    return _check(lambda value: is_integer(value) and value in legal, refusal)
 
 
 def text(refusal: str) -> Check:
@@ -223,7 +223,7 @@ def routing_key(personality: Personality, features: DeprecatedFeatures, value: A
 
 def delivery_limit(personality: Personality, features: DeprecatedFeatures, value: Any) -> str | None:
     """An integer, which only some personalities let be negative."""
-    legal = type(value) is int and (value >= 0 or personality.negative_delivery_limit)
+    legal = is_integer(value) and (value >= 0 or personality.negative_delivery_limit)
     return None if legal else f"{term(value)} is not a valid delivery limit"
 
 

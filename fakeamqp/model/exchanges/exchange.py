@@ -379,6 +379,9 @@ class HeadersExchange(Exchange):
         return len(self._wanted[binding].values)
 
     def _received(self, message: Message) -> dict[str, Any]:
+        routed = getattr(message.properties, "routing_headers", None)
+        if routed is not None:
+            return {name: _matchable(value, self._by_value) for name, value in routed().items()}
         sent = message.properties.last_headers() if self._last else message.headers
         headers = {name: self._sent(value) for name, value in sent.items()}
         if self._in_turn:

@@ -154,6 +154,7 @@ class Message:
         copies: further routing keys from the headers CC and BCC.
         history: its deaths, if it was dead-lettered.
         failures: the failed deliveries counted by the quorum queue that it was dead-lettered from.
+        further_bytes: those that queues count besides the body.
         number: counts the messages published while a tap is installed, from 1; copies and dead letters have
             the number of the original, and 0 means none.
         content_class: the AMQP class of its content.
@@ -172,6 +173,7 @@ class Message:
         "exchange",
         "expiry",
         "failures",
+        "further_bytes",
         "history",
         "number",
         "properties",
@@ -207,6 +209,7 @@ class Message:
         self.copies: Copies | None = None
         self.history: Deaths | None = None
         self.failures: int = 0
+        self.further_bytes: int = 0
         self.number: int = 0
         self.charge: Charge | None = None
 
@@ -242,6 +245,7 @@ class Message:
         copy.copies = self.copies
         copy.history = self.history
         copy.failures = self.failures
+        copy.further_bytes = self.further_bytes
         copy.number = self.number
         copy.charge = self.charge
         if isinstance(copy, StructuredMessage):

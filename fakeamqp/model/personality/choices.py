@@ -118,7 +118,7 @@ class QuorumChoices(Choices):
     limit_counts: Literal["returns", "failures"] = choice("returns", {SINCE_4_3: "failures"})
     """What the delivery limit counts: the returns of a message, or its failed deliveries."""
     failures: tuple[str, ...] = choice(
-        ("lost", "rejected", "refused"), {SINCE_4_3: ("lost", "rejected", "failed")}
+        ("lost", "rejected", "refused", "failed"), {SINCE_4_3: ("lost", "rejected", "failed")}
     )
     """The outcomes of deliveries that count as failures."""
     back_without_limit: tuple[str, ...] = choice(("released", "failed"), {SINCE_4_3: ()})

@@ -136,7 +136,7 @@ class ClassicQueue(Queue):
             queued.failures = message.failures
             queued.redelivered = True
         self.ready.append(queued)
-        self.ready_bytes += len(message.body)
+        self.ready_bytes += len(message.body) + message.further_bytes
         if not plain:
             self._announce(queued)
         elif self._checks_stored:
@@ -189,7 +189,7 @@ class ClassicQueue(Queue):
         options = self.options
         if options.max_length is not None and len(self.ready) + len(messages) > options.max_length:
             return False
-        octets = self.ready_bytes + sum(len(message.body) for message in messages)
+        octets = self.ready_bytes + sum(len(message.body) + message.further_bytes for message in messages)
         return options.max_length_bytes is None or octets <= options.max_length_bytes
 
     def next_taker(self, message: Message) -> Subscription | None:
@@ -223,7 +223,7 @@ class ClassicQueue(Queue):
             return True
         return (
             options.max_length_bytes is not None
-            and self.ready_bytes + len(message.body) > options.max_length_bytes
+            and self.ready_bytes + len(message.body) + message.further_bytes > options.max_length_bytes
         )
 
     @property
@@ -405,12 +405,12 @@ class ClassicQueue(Queue):
 
     def _pop(self, *, lowest: bool = False) -> QueuedMessage:
         queued = self.ready.pop_lowest() if lowest else self.ready.pop()
-        self.ready_bytes -= len(queued.message.body)
+        self.ready_bytes -= len(queued.message.body) + queued.message.further_bytes
         return queued
 
     def take_out(self, queued: QueuedMessage) -> None:
         self.ready.remove(queued)
-        self.ready_bytes -= len(queued.message.body)
+        self.ready_bytes -= len(queued.message.body) + queued.message.further_bytes
 
     # --- settlement --------------------------------------------------------------------------------
 
@@ -451,7 +451,7 @@ class ClassicQueue(Queue):
                 queued.avoid = avoided
                 if not redelivered or self._comes_back(queued):
                     returned.append(queued)
-                    octets += len(queued.message.body)
+                    octets += len(queued.message.body) + queued.message.further_bytes
                     ordered = ordered and latest < queued.position
                     latest = queued.position
 
@@ -509,7 +509,7 @@ class ClassicQueue(Queue):
                 self._dropped((queued,), "crash", NOT_SECURED)
             else:
                 kept.append(queued)
-        self.ready_bytes = sum(len(queued.message.body) for queued in kept)
+        self.ready_bytes = sum(len(each.message.body) + each.message.further_bytes for each in kept)
         if kept:
             self.ready.put_back(kept)
         self.selects = self._expects_basic = False

@@ -6,7 +6,7 @@ keep one invariant: after every operation no message waits while a subscription 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -142,6 +142,7 @@ class Queue:
         "successors",
         "unacked",
         "virtual_host",
+        "watchers",
     )
 
     def __init__(
@@ -153,6 +154,8 @@ class Queue:
     ) -> None:
         declaration = declaration or QueueDeclaration()
         self.virtual_host: VirtualHost = virtual_host
+        self.watchers: dict[object, Callable[[], None]] = {}
+        """Publishers that are told when the queue is deleted."""
         self.name: str = name
         self.durable: bool = declaration.is_durable
         self.exclusive_owner: object = declaration.exclusive_owner

@@ -54,6 +54,12 @@ _ENVELOPE = 96  # Bytes of the message's sections and the names in them (measure
 _LONG = 3  # More bytes for the length of a body of more than 255 bytes.
 
 
+def _has_decimal(value: Any) -> bool:
+    if isinstance(value, (list, dict)):
+        return any(map(_has_decimal, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, Decimal)
+
+
 def stored_properties(properties: ReadableProperties, *, annotates: bool = True) -> ReadableProperties:
     """The properties as consumers will see them, with a placeholder for the offset;
     `Personality.streams_annotate` says how. ChannelCrash for a header that RabbitMQ cannot convert.
@@ -64,10 +70,10 @@ def stored_properties(properties: ReadableProperties, *, annotates: bool = True)
     changes: dict[str, Any] = {OFFSET: Int64(0)}
     removed = []
     for name, value in headers.items():
-        if isinstance(value, Decimal):
-            raise ChannelCrash(f"header {name!r} is a decimal, which streams cannot store")
         swallowed = name.startswith("x-basic-") or (annotates and name in ("x-exchange", "x-routing-key"))
         annotation = annotates and (name == "CC" or name.startswith("x-"))
+        if isinstance(value, Decimal) or (annotation and _has_decimal(value)):
+            raise ChannelCrash(f"header {name!r} is a decimal, which streams cannot store")
         if swallowed or (isinstance(value, (list, dict)) and not annotation):
             removed.append(name)
         elif isinstance(value, bytes) and annotates:
@@ -471,7 +477,9 @@ class StreamQueue(Queue):
         if last is None or last[0] is not properties:
             personality = self.virtual_host.state.personality
             stored = properties
-            if personality.streams_rewrite_properties and not getattr(properties, "stored_as_is", False):
+            if getattr(properties, "stored_as_is", False):
+                properties.check_storable()  # type: ignore[attr-defined]
+            elif personality.streams_rewrite_properties:
                 stored = stored_properties(properties, annotates=personality.streams_annotate)
             last = self._last_properties = (properties, stored, size_of_properties(stored))
         return last[1], last[2]

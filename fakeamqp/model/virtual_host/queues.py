@@ -237,6 +237,8 @@ class QueueRegister(dict[str, Queue]):
             yield from in_steps([each for each in ended if each in first], _notify)
             confirm()
             yield from in_steps([each for each in ended if each not in first], _notify)
+            for deleted in list(queue.watchers.values()):
+                deleted()
             if reason == "deleted" and queue.alternate_exchange is not None:
                 for message in queue.abandon():
                     virtual_host.dead_letters.passed_on(queue, message, "deleted")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from fakeamqp.model.deliveries.delivery import Delivery, Ledger, releasing
 from fakeamqp.model.deliveries.subscription import Credit, Gate
-from fakeamqp.model.errors import AccessRefused, ChannelCrash, ModelError, NotFound, PreconditionFailed
+from fakeamqp.model.errors import AccessRefused, ChannelCrash, NotFound, PreconditionFailed
 from fakeamqp.model.memory import Charge
 from fakeamqp.model.operations import STEP, in_steps
 from fakeamqp.model.tap import report_settled
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.replies import CloseReply
     from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
-    from fakeamqp.protocols.base.codec import WireError
 
 NO_QUEUE = "no previously declared queue"
 
@@ -289,16 +288,17 @@ class BaseChannel:
             "frame-error",
             f"{what} of {size} bytes cannot be sent: it exceeds frame_max {connection.frame_max}",
         )
-        self._fail_later(error, "closes because of its frame_max")
+        self._close_later(error, "closes because of its frame_max")
         return False
 
-    def crash_later(self, problem: WireError) -> None:
-        """The client cannot get a message of another protocol (RabbitMQ: measured on 4.0.5 and 4.3.6)."""
-        self._fail_later(ChannelCrash(str(problem)), "closes because of a message that 0-9-1 cannot carry")
+    def crash(self, crash: ChannelCrash) -> None:
+        """A message for a consumer at which RabbitMQ crashes: close, when the current turn is over."""
+        self.connection.gate.shut()
+        self._close_later(crash, "closes because of a message")
 
-    def _fail_later(self, error: ModelError | ProtocolError, why: str) -> None:
+    def _close_later(self, error: ProtocolError | ChannelCrash, what: str) -> None:
         connection = self.connection
-        connection.after(0, lambda: connection.fail(self.number, error), why, housekeeping=True)
+        connection.after(0, lambda: connection.fail(self.number, error), what, housekeeping=True)
 
     def cancelled(self, subscription: Subscription) -> None:
         """The queue was deleted."""

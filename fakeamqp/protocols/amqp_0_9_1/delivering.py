@@ -9,6 +9,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING
 
+from fakeamqp.model.errors import ChannelCrash
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     FRAME_BODY,
@@ -64,8 +65,9 @@ def deliver(
         if parts is None:
             parts = _deliver_parts(channel, *key)
         octets = message.properties_bytes if message.encoding is ENCODING else properties_bytes(message)
-    except FieldError as problem:
-        channel.crash_later(problem)
+    except (ChannelCrash, FieldError) as problem:
+        # The publisher, or another consumer, may have the turn.
+        channel.crash(ChannelCrash(str(problem)))
         return
     body = message.body
     number = channel.number
@@ -196,11 +198,19 @@ def encoded_properties(message: Message) -> bytes:
 
 
 def properties_bytes(message: Message) -> bytes:
-    """Return the properties in the encoding of 0-9-1 and 0-9, encoded once per message."""
+    """Return the properties in the encoding of 0-9-1 and 0-9, encoded once per message.
+
+    Raises:
+        ChannelCrash: RabbitMQ crashes at the conversion from another protocol.
+        FieldError: a property does not fit its field.
+    """
     properties = message.properties
     if isinstance(properties, BasicProperties):
         encoded = properties.encode()
     else:
+        check = getattr(properties, "check_convertible", None)
+        if check is not None:
+            check()
         encoded = BasicProperties(**{name: getattr(properties, name) for name in _SHARED_PROPERTIES}).encode()
     message.properties_bytes = encoded
     message.encoding = ENCODING

@@ -89,6 +89,11 @@ class Amqp10Choices(Choices):
     """1-0/transfer/decode-error: with internal-error, as after a crash; otherwise the link is detached."""
     checks_sections: bool = choice(False, {SINCE_4_3: True})
     """Sections in a wrong order, or with a value of another type, are refused (RabbitMQ: measured)."""
+    drops_decimals: bool = choice(True, {ONLY_4_0: False})
+    """Decimals are left out of the headers of 0-9-1; otherwise RabbitMQ crashes (its sources)."""
+    writes_trailing_nulls: bool = choice(False, {_UNTIL_4_1: True})
+    """Transfers and properties have all fields, also those at the end that are null (RabbitMQ: measured on 4.0.5
+    and 4.3.6)."""
     broker_annotations_first: bool = choice(False, {SINCE_4_3: True})
     """The broker's annotations come before the publisher's (RabbitMQ: measured on 4.0.5 and 4.3.6)."""
     replies_name_queues: bool = choice(True, {_UNTIL_4_1: False})
@@ -96,5 +101,8 @@ class Amqp10Choices(Choices):
     writes_more: bool = choice(True, {_UNTIL_4_1: False})
     """Transfers say that no more follow, and flows what they do not ask for (RabbitMQ: measured on 4.0.5 and
     4.3.6)."""
+    checks_further_rights: bool = choice(True, {_UNTIL_4_1: False})
+    """The management node checks queries for bindings as bindings, and the rights for an alternate exchange
+    (RabbitMQ: measured on 4.0.5 and 4.3.6; since 4.2.9)."""
     purging_missing_queue: str = choice("404", {ONLY_4_0: "400"})
     """The status of a management request that purges a queue which does not exist."""

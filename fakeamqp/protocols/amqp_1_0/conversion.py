@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from fakeamqp.protocols.amqp_1_0.addresses import queue_address
 from fakeamqp.protocols.amqp_1_0.codec.composites import Header, Properties
-from fakeamqp.protocols.amqp_1_0.codec.types import Described, Symbol, UByte, UInt, ULong, encode_value
+from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
+from fakeamqp.protocols.amqp_1_0.codec.types import (
+    Described,
+    Symbol,
+    UByte,
+    UInt,
+    ULong,
+    encode_value,
+    read_value,
+)
 from fakeamqp.protocols.amqp_1_0.messages import (
+    ANNOTATIONS,
     BASIC_TYPE,
+    BROKEN,
     DATA,
     DEATHS,
     ENCODED_BODY,
@@ -17,20 +30,44 @@ from fakeamqp.protocols.amqp_1_0.messages import (
     SectionProperties,
     annotation_key,
     body_section,
+    checked_annotations,
     head_of,
+    sections_of,
 )
-from fakeamqp.protocols.amqp_1_0.values import annotation_of, application_property_of, deaths_of
+from fakeamqp.protocols.amqp_1_0.values import (
+    Unconvertible,
+    annotation_of,
+    deaths_of,
+    deaths_of_history,
+    field_value,
+    text_or_binary,
+)
 from fakeamqp.protocols.base.codec import ttl as ttl_of
 
 if TYPE_CHECKING:
+    from fakeamqp.model.dead_letters import Deaths
     from fakeamqp.model.messages.message import Message, ReadableProperties
+    from fakeamqp.protocols.amqp_1_0.choices import Amqp10Choices
 
-_ADDED: Final = ("x-delivery-count", "x-acquired-count", "x-stream-offset")
+_COUNTS: Final = ("x-acquired-count", "x-delivery-count", "x-stream-offset")
 """What the broker adds for each delivery."""
+_APPLICATION: Final = 0x74
+_DEATHS: Final = ("x-first-death-", "x-last-death-", "x-opt-deaths")
+_OFFSET = Symbol("x-stream-offset")
+_EXCHANGE, _ROUTING_KEY = Symbol("x-exchange"), Symbol("x-routing-key")
 
 
-def converted(properties: ReadableProperties, *, names_queues: bool) -> SectionProperties:
-    """The properties of a message of another protocol; its body becomes one section of data."""
+def converted(
+    properties: ReadableProperties, choices: Amqp10Choices, *, body: bytes = b"", died: bool = False
+) -> SectionProperties:
+    """The properties of a message of another protocol; its body becomes one section of data.
+
+    The body of one whose type says so is sections, which take the place of those made of the properties.
+    `died` says that the message is a dead letter, so that the headers about deaths are the broker's.
+
+    Raises:
+        Unconvertible: RabbitMQ crashes.
+    """
     if isinstance(properties, SectionProperties):
         return properties
     fields = Properties()
@@ -38,59 +75,120 @@ def converted(properties: ReadableProperties, *, names_queues: bool) -> SectionP
         value = getattr(properties, name)
         if value is not None:
             setattr(fields, field, write(value))
-    if names_queues and properties.reply_to is not None:
+    if choices.replies_name_queues and properties.reply_to is not None:
+        if not isinstance(text_or_binary(properties.reply_to.replace("\0", "")), str):
+            raise Unconvertible("the reply-to is no UTF-8")
         fields.reply_to = queue_address(properties.reply_to)
     annotations: dict[Any, Any] = {}
+    added: dict[Any, Any] = {}
     application: dict[Any, Any] = {}
-    for name, value in (properties.headers or {}).items():
-        key = annotation_key(name)
-        tag = properties.header_tag(name)
-        if key == DEATHS:
-            annotations[key] = deaths_of(value)
-        elif key is not None:
-            annotations[key] = annotation_of(value, tag)
+    exact = {name: octets for name, _, octets in reversed(properties.exact_headers() or ())}
+    headers = properties.headers or {}
+    for name in properties.last_headers():
+        value = headers[name]
+        key = annotation_key(name) if died or name != "x-death" else Symbol(name)
+        if key is None:
+            if not isinstance(value, (Mapping, list, tuple)):
+                application[name] = _value(name, value, exact)
+        elif key.startswith(_DEATHS) and died:
+            added[key] = deaths_of(value) if key == DEATHS else _value(name, value, exact)
         else:
-            kept, value = application_property_of(value, tag)
-            if kept:
-                application[name] = value
+            (added if key in _COUNTS else annotations)[key] = _value(name, value, exact)
+    if _OFFSET in added:
+        # Out of a stream, they are encoded anew (RabbitMQ: measured on 4.3.6).
+        annotations, _ = read_value(encode_value(annotations))
+        if None in annotations.values():
+            raise Unconvertible("an annotation is null")
     encoded = properties.type == ENCODED_BODY
-    if properties.type is not None and not encoded:
+    if properties.type is not None:
         annotations[BASIC_TYPE] = properties.type
     made = SectionProperties(
         durable=properties.delivery_mode == 2,
         priority=properties.priority,
         ttl=None if properties.expiration is None else ttl_of(properties.expiration),
         annotations=annotations,
-        head=head_of(fields, application),
+        added=added,
+        head=head_of(fields, application, nulls=choices.writes_trailing_nulls),
         prefix=b"" if encoded else DATA,
-        names_queues=names_queues,
+        choices=choices,
     )
+    if encoded:
+        _embed(made, body)
     return made
 
 
-def encoded_message(
-    message: Message, *, redelivered: bool, failures: int, broker_first: bool, names_queues: bool
-) -> bytes:
-    """The sections of a message for a client of 1.0.
+def _embed(made: SectionProperties, body: bytes) -> None:
+    """Take the sections out of a body that is encoded, and encode them again.
 
-    `failures` are the failed deliveries; `broker_first` puts the broker's annotations before the publisher's.
+    Raises:
+        Unconvertible: they cannot be read.
     """
-    properties = converted(message.properties, names_queues=names_queues)
+    properties, application = made.head_sections()
+    whole = b""
+    try:
+        for code, _, start, _ in sections_of(body, strict=False):
+            if code == BROKEN:
+                raise Unconvertible("the body is no section")
+            value, _ = read_value(body, start)
+            encoded = encode_value(Described(ULong(code), value))
+            if code == ANNOTATIONS:
+                made.annotations = checked_annotations(value)
+            elif code == Properties.CODE:
+                nulls = made.choices.writes_trailing_nulls
+                properties = Properties.unchecked(value).encode(nulls=nulls)
+            elif code == _APPLICATION:
+                application = encoded
+            elif code > _APPLICATION:
+                whole += encoded
+    except DecodeError as problem:
+        raise Unconvertible(str(problem)) from None
+    made.head = properties + application
+    made.whole = whole
+
+
+def _first_ttl(history: Deaths) -> int | None:
+    """The time to live of a dead letter of 0-9-1 that has not expired (RabbitMQ: measured on 4.3.6)."""
+    if any(each.reason == "expired" for each in history.deaths):
+        return None
+    return next((ttl_of(each.expiration) for each in history.deaths if each.expiration), None)
+
+
+def _value(name: str, value: Any, exact: Mapping[str, bytes]) -> Any:
+    """The value of 1.0 for a header, by its encoding if that is known."""
+    if isinstance(value, Decimal):
+        raise Unconvertible(f"header {name!r} is a decimal")
+    octets = exact.get(name)
+    return annotation_of(value, None) if octets is None else field_value(octets)[0]
+
+
+def encoded_message(message: Message, choices: Amqp10Choices, *, redelivered: bool, failures: int) -> bytes:
+    """The sections of a message for a client of 1.0; `failures` are the failed deliveries.
+
+    Raises:
+        Unconvertible: RabbitMQ crashes.
+    """
+    died = message.history is not None
+    properties = converted(message.properties, choices, body=message.body, died=died)
+    if properties.unwritable:
+        raise Unconvertible("an annotation that RabbitMQ cannot write")
+    ttl = properties.ttl
+    if message.history is not None and not isinstance(message.properties, SectionProperties):
+        ttl = _first_ttl(message.history)
     header = Header(
-        durable=properties.durable,
-        priority=None if properties.priority is None else UByte(min(properties.priority, 255)),
-        ttl=None if properties.ttl is None else UInt(min(properties.ttl, 0xFFFFFFFF)),
-        first_acquirer=not redelivered and not failures and message.history is None,
+        durable=properties.shown_durable,
+        priority=None if properties.priority is None else UByte(properties.priority & 0xFF),
+        ttl=None if ttl is None else UInt(ttl & 0xFFFFFFFF),
+        first_acquirer=not redelivered and not failures and not died,
         delivery_count=UInt(failures),
     ).encode()
     if message.encoding is not ENCODING:
-        own = {Symbol("x-routing-key"): message.routing_key, Symbol("x-exchange"): message.exchange}
-        theirs = properties.annotations
-        added = {Symbol(name): theirs[Symbol(name)] for name in _ADDED if name in theirs}
-        kept = {name: value for name, value in theirs.items() if name not in added}
-        annotations = {**kept, **dict(reversed(own.items())), **dict(reversed(added.items()))}
-        if broker_first:
-            annotations = {**added, **own, **theirs, **own}
+        own = {_EXCHANGE: message.exchange, _ROUTING_KEY: message.routing_key}
+        if message.history is not None:
+            own[DEATHS] = deaths_of_history(message.history.deaths)
+        own = {**own, **{key: properties.added[key] for key in sorted(properties.added)}, **own}
+        annotations = {**properties.annotations, **own}
+        if choices.broker_annotations_first:
+            annotations = {**dict(reversed(own.items())), **properties.annotations, **own}
         message.properties_bytes = encode_value(Described(ULong(0x72), annotations)) + properties.head
         message.encoding = ENCODING
     body = body_section(properties, message.body)

@@ -42,8 +42,7 @@ def message_of(
         raise FieldError(f"a message has a body, or one of the sections {', '.join(BODIES)}")
     try:
         octets = b"".join(_encoded(name, sections, body) for name in _KNOWN)
-        names_queues = personality.extension(Amqp10Choices).replies_name_queues
-        return read_message(octets, durable=False, names_queues=names_queues)
+        return read_message(octets, personality.extension(Amqp10Choices))
     except DecodeError as problem:
         raise FieldError(str(problem)) from None
 

@@ -7,13 +7,15 @@ id of the request. What RabbitMQ does not know makes its session crash: it ends 
 
 from __future__ import annotations
 
+import re
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from urllib.parse import unquote_to_bytes
 
-from fakeamqp.model.erlang import Atom
-from fakeamqp.model.errors import AccessRefused, ModelError, NotFound
+from fakeamqp.model.erlang import Atom, type_name
+from fakeamqp.model.errors import AccessRefused, ChannelCrash, ModelError, NotFound
 from fakeamqp.model.exchanges.hashing import phash2
 from fakeamqp.model.names import NODE
 from fakeamqp.model.queues import QueueDeclaration
@@ -25,7 +27,6 @@ from fakeamqp.protocols.amqp_1_0.codec.frames import AMQP, HEADER_SIZE, frame
 from fakeamqp.protocols.amqp_1_0.codec.types import (
     Array,
     Described,
-    Milliseconds,
     Symbol,
     UByte,
     UInt,
@@ -42,8 +43,7 @@ from fakeamqp.protocols.amqp_1_0.replies import (
     LinkFault,
 )
 from fakeamqp.protocols.amqp_1_0.serial import beyond
-from fakeamqp.protocols.amqp_1_0.values import term
-from fakeamqp.timestamps import Timestamp
+from fakeamqp.protocols.amqp_1_0.values import Unconvertible, annotation_of, header_of, term
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges.exchange import Binding
@@ -54,6 +54,14 @@ _CREDIT: Final = 8
 _MASK: Final = 0xFFFFFFFF
 _SETTLED: Final = 1
 _PROPERTIES, _APPLICATION, _VALUE = 0x73, 0x74, 0x77
+_LINE: Final = 80
+_ME: Final = "$me"
+_NOTHING: Final = object()
+"""A request without a value as its body."""
+_ESCAPE: Final = re.compile("%(?![0-9A-Fa-f]{2}).{0,2}", re.DOTALL)
+_BINDING: Final = re.compile(
+    r"src=([0-9A-Za-z._~%-]+);dst([eq])=([0-9A-Za-z._~%-]+);key=([0-9A-Za-z._~%-]*);args=([0-9A-Za-z_-]*)"
+)
 _RESPONSE: Final = {"http:response": "1.1"}
 Answer: TypeAlias = "tuple[str, Any]"
 """The status, and the body."""
@@ -71,33 +79,35 @@ class _Refused(Exception):
 
 
 def concerns(body: c.Attach, source: Any, target: Any) -> bool:
-    """Whether an attach is about a link of such a pair."""
-    terminus = target if body.role is False else source
-    paired = (body.properties or {}).get("paired")
-    return paired is True and getattr(terminus, "address", None) == MANAGEMENT
+    """Whether an attach is about a link of such a pair. That of a sender is only if its messages are settled."""
+    if body.role is False:
+        return body.snd_settle_mode == _SETTLED and getattr(target, "address", None) == MANAGEMENT
+    return getattr(source, "address", None) == MANAGEMENT
 
 
 def attach(session: Amqp10Session, body: c.Attach, source: Any, target: Any) -> None:
-    """Answer an attach of one of the two links; LinkFault unless its messages are settled."""
-    if body.snd_settle_mode != _SETTLED:
-        raise LinkFault(INVALID_FIELD, f"invalid snd-settle-mode {body.snd_settle_mode} for management link")
+    """Answer an attach of one of the two links; LinkFault unless they are marked as a pair."""
+    if (body.properties or {}).get("paired") is not True:
+        raise LinkFault(INVALID_FIELD, "Link property 'paired' is not set to boolean value 'true'")
     answer = c.Attach(
         name=body.name,
         handle=body.handle,
         role=not body.role,
         snd_settle_mode=UByte(_SETTLED),
-        rcv_settle_mode=UByte(0),
         source=source,
         target=target,
-        max_message_size=ULong(session.choices.largest_message),
         properties={Symbol("paired"): True},
     )
     if body.role is False:
+        answer.rcv_settle_mode = UByte(0)
+        answer.max_message_size = ULong(session.choices.largest_message)
         request = RequestLink(session, body)
         session.receiving[body.handle] = request
         session.send(answer)
         request.grant()
     else:
+        answer.rcv_settle_mode = body.rcv_settle_mode
+        answer.max_message_size = body.max_message_size
         answer.initial_delivery_count = UInt(session.choices.first_delivery_count)
         session.sending[body.handle] = ResponseLink(session, body)
         session.send(answer)
@@ -218,24 +228,23 @@ class RequestLink:
         if body.more or not body.settled:
             raise EndFault(INTERNAL_ERROR, "a management request is one settled transfer")
         properties, request = _read(payload)
-        handler, parts, query = _route(properties.subject, properties.to)
+        handler: _Handler | None = None
         try:
+            handler, parts, query = _route(properties.subject, properties.to, request)
             status, said = _carry_out(handler, session, parts, query, request)
         except _Refused as refusal:
             status, said = refusal.status, str(refusal)
+        if self.credit <= _CREDIT // 2:
+            self.grant()
         response.respond(_response(properties.message_id, status, said))
         if handler is _put_token:
             session.connection.renew_credential()
-        if not self.session.open:
-            return
-        if self.credit <= _CREDIT // 2:
-            self.grant()
 
 
 def _read(payload: bytes) -> tuple[c.Properties, Any]:
     """The properties and the body of a request."""
     properties: c.Properties | None = None
-    body: Any = None
+    body: Any = _NOTHING
     offset = 0
     while offset < len(payload):
         section, offset = read_value(payload, offset)
@@ -247,6 +256,8 @@ def _read(payload: bytes) -> tuple[c.Properties, Any]:
             body = section.value
     if properties is None or not isinstance(properties.to, str) or properties.subject is None:
         raise EndFault(INTERNAL_ERROR, "a management request lacks its path or its method")
+    if properties.reply_to != _ME:
+        raise EndFault(INTERNAL_ERROR, f"the response to a management request goes to {_ME}")
     return properties, body
 
 
@@ -263,12 +274,22 @@ def _response(correlation_id: Any, status: str, body: Any) -> bytes:
 # --- requests -----------------------------------------------------------------------------------------------
 
 
-def _route(method: str, path: str) -> tuple[_Handler, list[str], str]:
-    """The handler of a request, the parts of its path, and its query or else its path. EndFault."""
+def _route(method: str, path: str, body: Any) -> tuple[_Handler, list[str], str]:
+    """The handler of a request, the parts of its path, and its query or else its path.
+
+    Raises:
+        _Refused: the path is not percent-encoded.
+        EndFault: there is no such request.
+    """
+    wrong = _ESCAPE.search(path)
+    if wrong is not None:
+        text = f"failed to normalize URI '{path}': invalid_percent_encoding <<\"{wrong[0]}\">>"
+        raise _Refused("400", text)
     where, _, query = path.partition("?")
     parts = where.split("/")[1:]
     handler = _HANDLERS.get((method, *_shape(parts)))
-    if handler is None:
+    has_body = handler is _put_token or (body is None if method in ("GET", "DELETE") else isinstance(body, dict))
+    if handler is None or not has_body:
         raise EndFault(INTERNAL_ERROR, f"no such management request: {method} {path}")
     return handler, [_decoded(each) for each in parts], query or where
 
@@ -287,8 +308,11 @@ def _carry_out(handler: _Handler, session: Amqp10Session, parts: list[str], quer
         if _is_about_rights(problem.text):
             raise
         raise _Refused("403", problem.text) from None
+    except ChannelCrash as crash:
+        raise EndFault(INTERNAL_ERROR, crash.text) from None
     except ModelError as problem:
-        raise _Refused(_STATUS.get(problem.condition, "400"), problem.text) from None
+        status = "400" if parts[0] == "bindings" else _STATUS.get(problem.condition, "400")
+        raise _Refused(status, problem.text) from None
 
 
 _STATUS: Final = {"not-found": "400", "precondition-failed": "409", "resource-locked": "400"}
@@ -309,50 +333,37 @@ def _decoded(text: str) -> str:
     return unquote_to_bytes(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
 
-def _plain(value: Any) -> Any:
-    """An argument as the model has it. EndFault for one that 0-9-1 cannot carry, where RabbitMQ crashes."""
-    if isinstance(value, Symbol):
-        return str(value)
-    if isinstance(value, Milliseconds):
-        return Timestamp(value // 1000)
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    if isinstance(value, dict):
-        return {str(name): _plain(each) for name, each in value.items()}
-    if isinstance(value, int) and not isinstance(value, bool):
-        return int(value)
-    if value is None or isinstance(value, (bool, float)) or type(value) in (str, bytes):
-        return value
-    raise EndFault(INTERNAL_ERROR, f"an argument of type {type(value).__name__.lower()}")
-
-
-def _table(value: Any) -> dict[str, Any]:
-    """Arguments, or the fields of a request; EndFault if it is no map."""
+def _arguments(value: Any) -> dict[str, Any]:
+    """Arguments as the model has them. EndFault for what RabbitMQ cannot convert."""
     if not isinstance(value, dict):
-        raise EndFault(INTERNAL_ERROR, f"{value!r:.60} is no map")
-    return value
+        raise EndFault(INTERNAL_ERROR, "the arguments are no map")
+    found: dict[str, Any] = {}
+    for name, each in value.items():
+        if not isinstance(name, str):
+            raise _Refused("400", f"unsupported argument {{{term(name)},{term(each)}}}")
+        try:
+            kept, converted = header_of(each, drops=False)
+        except Unconvertible as problem:
+            raise EndFault(INTERNAL_ERROR, str(problem)) from None
+        if kept:
+            found[str(name)] = converted
+    return found
 
 
-def _typed(value: Any) -> Any:
-    """An argument as a response has it."""
-    if isinstance(value, Timestamp):
-        return Milliseconds(value * 1000)
-    if isinstance(value, list):
-        return [_typed(each) for each in value]
-    if isinstance(value, Mapping):
-        return {name: _typed(each) for name, each in value.items()}
-    return value
+def _typed(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments as a response has them."""
+    return {name: annotation_of(each, None) for name, each in arguments.items()}
 
 
-def _options(body: Any, what: str, known: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a request with their defaults; an unknown one is refused."""
+def _options(body: Mapping[Any, Any], kind: str, known: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a request with their defaults; an unknown one, or one of another type, is refused."""
     found = dict(known)
-    for name, value in _table(body).items():
-        if name == "arguments":
-            value = _table(value)
-        elif type(name) is not str or type(value) is not type(known.get(name)):
-            raise _Refused("400", f"bad {what} {{{term(name)},{term(value)}}}")
-        found[str(name)] = _plain(value)
+    for name, value in body.items():
+        if type(name) is not str or name not in known or type(value) is not type(known[name]):
+            if name == "arguments" and type(name) is str:
+                raise EndFault(INTERNAL_ERROR, "the arguments are no map")
+            raise _Refused("400", f"bad {kind} {{{term(name)},{term(value)}}}")
+        found[name] = _arguments(value) if name == "arguments" else value
     return found
 
 
@@ -368,17 +379,31 @@ def _reserved(session: Amqp10Session, kind: str, name: str) -> _Refused:
     return _Refused("403", f"{kind} '{name}' in vhost '{host}' starts with reserved prefix 'amq.'")
 
 
-def _queue_view(queue: Queue) -> dict[str, Any]:
+def _authorise_further(
+    session: Amqp10Session, kind: str, name: str, arguments: Mapping[str, Any], argument: str
+) -> None:
+    """The rights for an exchange that an argument names."""
+    exchange = arguments.get(argument)
+    if exchange is None:
+        return
+    if not isinstance(exchange, str):
+        raise _Refused("400", f"invalid type '{type_name(exchange)}' for arg '{argument}'")
+    session.authorise("read", kind, name)
+    session.authorise("write", "exchange", exchange)
+
+
+def _queue_view(queue: Queue, durable: bool = True) -> dict[str, Any]:
+    """A queue as responses have it; `durable` is what was asked for, which an exclusive one is not here."""
     return {
         "message_count": ULong(len(queue.ready)),
         "consumer_count": UInt(queue.consumer_count if queue.reports_consumers else 0),
         "name": queue.name,
         "vhost": queue.virtual_host.name,
-        "durable": queue.durable,
+        "durable": queue.durable or (durable and queue.exclusive_owner is not None),
         "auto_delete": queue.auto_delete,
         "exclusive": queue.exclusive_owner is not None,
         "type": queue.type_name,
-        "arguments": _typed(queue.arguments),
+        "arguments": _typed({**queue.arguments, "x-queue-type": queue.type_name}),
         "leader": NODE,
         "replicas": Array([NODE], str),
     }
@@ -397,11 +422,9 @@ def _put_queue(session: Amqp10Session, parts: list[str], query: str, body: Any) 
         )
     session.authorise("configure", "queue", name)
     arguments = options["arguments"]
-    dead_letters = arguments.get("x-dead-letter-exchange")
     there = name in queues
-    if isinstance(dead_letters, str) and not there:
-        session.authorise("read", "queue", name)
-        session.authorise("write", "exchange", dead_letters)
+    if not there:
+        _authorise_further(session, "queue", name, arguments, "x-dead-letter-exchange")
     declaration = QueueDeclaration(
         owner=session.connection,
         durable=options["durable"],
@@ -414,8 +437,20 @@ def _put_queue(session: Amqp10Session, parts: list[str], query: str, body: Any) 
     except ModelError as problem:
         if problem.condition == "precondition-failed" and problem.text.startswith("invalid property"):
             raise _Refused("400", problem.text) from None
+        if "queue limit in vhost" in problem.text:
+            raise _Refused("403", problem.text) from None
         raise
-    return ("200" if there else "201"), _queue_view(queue)
+    return ("200" if there else "201"), _queue_view(queue, options["durable"])
+
+
+def _authorise_any(session: Amqp10Session, name: str) -> None:
+    """One right of a queue is enough to ask for it."""
+    either: tuple[Literal["read", "write"], ...] = ("read", "write")
+    for action in either:
+        with suppress(AccessRefused):
+            session.authorise(action, "queue", name)
+            return
+    session.authorise("configure", "queue", name)
 
 
 def _is_reply_address(session: Amqp10Session, name: str) -> bool:
@@ -424,11 +459,11 @@ def _is_reply_address(session: Amqp10Session, name: str) -> bool:
 
 
 def _get_queue(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
-    session.authorise("read", "queue", parts[1])
+    _authorise_any(session, parts[1])
     queue = session.virtual_host.queues.get(parts[1])
     if _is_reply_address(session, parts[1]):
         view = _queue_view(ClassicQueue(session.virtual_host, parts[1], QueueDeclaration(auto_delete=True)))
-        view |= {"type": "rabbit_volatile_queue", "consumer_count": UInt(1), "replicas": Array((), str)}
+        view |= {"type": "rabbit_volatile_queue", "consumer_count": UInt(1), "replicas": Array((), str), "arguments": {}}
         return "200", view
     if queue is None:
         raise _Refused("404", f"queue '{parts[1]}' in vhost '{session.virtual_host.name}' not found")
@@ -472,15 +507,13 @@ def _put_exchange(session: Amqp10Session, parts: list[str], query: str, body: An
     if not name:
         raise _Refused("403", "operation not permitted on the default exchange")
     session.authorise("configure", "exchange", name)
-    alternate = options["arguments"].get("alternate-exchange")
-    if isinstance(alternate, str) and name not in exchanges:
-        session.authorise("read", "exchange", name)
-        session.authorise("write", "exchange", alternate)
     if name not in exchanges and name.startswith("amq."):
         raise _Refused(
             "403",
             f"exchange '{name}' in vhost '{session.virtual_host.name}' starts with reserved prefix 'amq.'",
         )
+    if name not in exchanges and session.choices.checks_further_rights:
+        _authorise_further(session, "exchange", name, options["arguments"], "alternate-exchange")
     exchanges.declare(
         name,
         options["type"],
@@ -522,29 +555,33 @@ def _authorise_binding(session: Amqp10Session, source: str, kind: str, name: str
         session.access.check_topic(session.user, session.virtual_host.name, "read", source, key)
 
 
-_BINDING: Final = {
+def _checked_binding(session: Amqp10Session, source: str, kind: str, name: str, key: str) -> None:
+    """What is asked of each request about bindings."""
+    if not source or (kind == "exchange" and not name):
+        raise _Refused("403", "operation not permitted on the default exchange")
+    _check_name("binding", source)
+    _check_name("binding", name)
+    _authorise_binding(session, source, kind, name, key)
+
+
+_BINDING_FIELDS: Final[Mapping[str, Any]] = {
     **dict.fromkeys(("source", "destination_queue", "destination_exchange", "binding_key"), ""),
     "arguments": {},
 }
 
 
 def _post_binding(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
-    try:
-        said = {
-            name: each for name, each in _options(body, "binding field", _BINDING).items() if name in body
-        }
-        source, key, arguments = said["source"], said["binding_key"], said["arguments"]
-        kind = "queue" if "destination_queue" in said else "exchange"
-        name = said[f"destination_{kind}"]
-    except KeyError as problem:
-        raise EndFault(INTERNAL_ERROR, f"a binding lacks {problem}") from None
-    source = "" if source == "amq.default" else source
-    if not source:
-        raise _Refused("403", "operation not permitted on the default exchange")
-    _authorise_binding(session, source, kind, name, key)
+    said = _options(body, "binding field", _BINDING_FIELDS)
+    kind = "queue" if "destination_queue" in body else "exchange"
+    missing = {"source", "binding_key", "arguments", f"destination_{kind}"} - body.keys()
+    if missing:
+        raise EndFault(INTERNAL_ERROR, f"a binding lacks {', '.join(sorted(missing))}")
+    source = "" if said["source"] == "amq.default" else said["source"]
+    name, key = said[f"destination_{kind}"], said["binding_key"]
+    _checked_binding(session, source, kind, name, key)
     session.virtual_host.bindings.bindable(source)
     destination = _destination(session, kind, name)
-    session.virtual_host.bindings.bind(source, destination, key, arguments)
+    session.virtual_host.bindings.bind(source, destination, key, said["arguments"])
     return "204", None
 
 
@@ -553,7 +590,7 @@ def _arguments_hash(arguments: Mapping[str, Any]) -> str:
     if not arguments:
         return ""
     table: list[Any] = [
-        (_hashable(name), Atom("longstr"), _hashable(value)) for name, value in sorted(arguments.items())
+        (name.encode(), Atom(type_name(value)), _hashable(value)) for name, value in sorted(arguments.items())
     ]
     try:
         number = phash2(table, 32)
@@ -563,7 +600,9 @@ def _arguments_hash(arguments: Mapping[str, Any]) -> str:
 
 
 def _hashable(value: Any) -> Any:
-    return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape")
+    return int(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _location(binding: Binding) -> str:
@@ -574,14 +613,12 @@ def _location(binding: Binding) -> str:
     )
 
 
-def _fields(text: str, separator: str) -> dict[str, str]:
-    found = {}
-    for piece in text.split(separator):
-        name, equals, value = piece.partition("=")
-        if not equals or name not in ("src", "dstq", "dste", "key", "args"):
-            raise _Refused("400", f"bad binding path segment '{piece}'")
-        found[name] = _decoded(value)
-    return found
+def _shown_query(said: Mapping[str, str]) -> str:
+    """The fields of a query as Erlang prints a map, behind the text of the error."""
+    before = "missing 'dste' or 'dstq' in query: "
+    pairs = [f'<<"{name}">> => <<"{value}">>' for name, value in sorted(said.items())]
+    line = f"{before}#{{{','.join(pairs)}}}"
+    return line if len(line) < _LINE else f"{before}#{{{(',' + chr(10) + ' ' * len(before + '#{')).join(pairs)}}}"
 
 
 def _between(session: Amqp10Session, source: str, kind: str, name: str, key: str) -> list[Binding]:
@@ -596,13 +633,18 @@ def _between(session: Amqp10Session, source: str, kind: str, name: str, key: str
 
 
 def _get_bindings(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
-    said = _fields(query, "&")
-    kind = "queue" if "dstq" in said else "exchange" if "dste" in said else ""
-    if not kind:
-        raise _Refused("400", "missing 'dstq' or 'dste' in query")
+    pairs = [piece.partition("=") for piece in query.split("&")] if "=" in query else []
+    said = {name: _decoded(value) for name, _, value in pairs}
     if "src" not in said or "key" not in said:
         raise EndFault(INTERNAL_ERROR, "a query for bindings lacks src or key")
+    kind = "exchange" if "dste" in said else "queue" if "dstq" in said else ""
+    if not kind and not session.choices.checks_further_rights:
+        raise EndFault(INTERNAL_ERROR, "a query for bindings lacks dste and dstq")
+    if not kind:
+        raise _Refused("400", _shown_query(said))
     name = said["dstq" if kind == "queue" else "dste"]
+    if session.choices.checks_further_rights:
+        _checked_binding(session, said["src"], kind, name, said["key"])
     found = _between(session, said["src"], kind, name, said["key"])
     return "200", [
         {
@@ -617,18 +659,15 @@ def _get_bindings(session: Amqp10Session, parts: list[str], query: str, body: An
 
 
 def _delete_binding(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
-    said = _fields(query.rpartition("/")[2], ";")
-    kind = "queue" if "dstq" in said else "exchange"
-    source, name, key = (
-        said.get("src", ""),
-        said.get("dstq" if kind == "queue" else "dste", ""),
-        said.get("key", ""),
-    )
-    if not source:
-        raise _Refused("403", "operation not permitted on the default exchange")
-    _authorise_binding(session, source, kind, name, key)
+    segment = query.rpartition("/")[2]
+    found = _BINDING.fullmatch(segment)
+    if found is None:
+        raise _Refused("400", f"bad binding path segment '{segment}'")
+    source, name, key = map(_decoded, found.group(1, 3, 4))
+    kind = "queue" if found[2] == "q" else "exchange"
+    _checked_binding(session, source, kind, name, key)
     for each in _between(session, source, kind, name, key):
-        if _arguments_hash(each.arguments) == said.get("args", ""):
+        if _arguments_hash(each.arguments) == found[5]:
             session.virtual_host.bindings.unbind(
                 source, each.destination, key, each.arguments, owner=session.connection
             )

@@ -10,24 +10,34 @@ encoded sections of the body with the footer, of type "amqp-1.0" (RabbitMQ: meas
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote_to_bytes
 from uuid import UUID
 
-from fakeamqp.protocols.amqp_1_0.addresses import queue_of_address
+from fakeamqp.model.erlang import Atom, pretty
+from fakeamqp.model.errors import ChannelCrash
+from fakeamqp.model.messages.message import Int64
+from fakeamqp.protocols.amqp_1_0.addresses import QUEUES
+from fakeamqp.protocols.amqp_1_0.choices import Amqp10Choices
 from fakeamqp.protocols.amqp_1_0.codec.composites import (
     BY_DESCRIPTOR,
     SECTIONS,
     Header,
     Properties,
-    composite_of,
 )
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
 from fakeamqp.protocols.amqp_1_0.codec.types import (
+    Char,
+    Decimal32,
+    Decimal64,
+    Decimal128,
     Described,
     Milliseconds,
     Symbol,
+    UByte,
+    UInt,
     ULong,
     encode_binary,
     encode_value,
@@ -35,13 +45,18 @@ from fakeamqp.protocols.amqp_1_0.codec.types import (
     skip_value,
 )
 from fakeamqp.protocols.amqp_1_0.values import (
+    Unconvertible,
     annotation_of,
     application_property_of,
     deaths_of,
+    has_decimal,
     header_of,
+    seconds,
+    signed,
     table_of_deaths,
     term,
     text_or_binary,
+    untyped,
 )
 from fakeamqp.protocols.base.codec import ttl as ttl_of
 
@@ -49,16 +64,24 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+USUAL: Final = Amqp10Choices()
 ENCODING: Final = "1-0"
 """Marks messages whose property bytes are the annotations and the bare part up to the body, as sent."""
 ENCODED_BODY: Final = "amqp-1.0"
 """The type of messages of 0-9-1 whose body is encoded sections."""
 DATA: Final = b"\0\x53\x75"
+_PROPERTIES: Final = b"\0\x53\x73"
 _LONGEST_SHORT: Final = 255
 _CODES: Final = {f"amqp:{name}:{kind}": code for code, (name, kind) in SECTIONS.items()}
 DEATHS: Final = Symbol("x-opt-deaths")
 _X_CC: Final = Symbol("x-cc")
 BASIC_TYPE: Final = Symbol("x-basic-type")
+_RECEIVED: Final = Symbol("x-opt-rabbitmq-received-time")
+_INTERNAL: Final = ("x-exchange", "x-routing-key", "x-death")
+"""Annotations that are no headers in 0-9-1, besides those that begin with x-basic-."""
+_ONE_PART: Final = re.compile("[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2}")
+_OFFSET: Final = Symbol("x-stream-offset")
+_TURN: Final = 1 << 64
 
 
 class UnreadableMessage(DecodeError):
@@ -69,24 +92,6 @@ class MissingBody(UnreadableMessage):
     """A message without a body."""
 
 
-def _section(data: bytes, offset: int) -> tuple[int, int]:
-    """The code of the section at an offset, and the offset of its value."""
-    if data[offset : offset + 2] == b"\0\x53" and offset + 2 < len(data):
-        code, start = data[offset + 2], offset + 3
-    else:
-        try:
-            descriptor, start = read_value(data, offset + 1) if data[offset] == 0 else (None, offset)
-        except DecodeError:
-            descriptor, start = None, offset
-        named = _CODES.get(descriptor, 0) if isinstance(descriptor, Symbol) else 0
-        code = descriptor if isinstance(descriptor, ULong) else named
-    if code not in SECTIONS:
-        if code:
-            raise UnreadableMessage(f"{{unexpected_message_section,{code},{{position,{offset}}}}}")
-        raise UnreadableMessage(f"{{not_a_message_section,{{position,{offset}}}}}")
-    return code, start
-
-
 class SectionProperties:
     """The sections of a message but its body; see `model.messages.message.ReadableProperties`.
 
@@ -94,26 +99,32 @@ class SectionProperties:
         durable: whether the message is persistent.
         priority: of the header.
         ttl: milliseconds, of the header.
-        annotations: those of the publisher, and what the broker has added.
+        annotations: those of the publisher.
+        added: those of the broker, and of outcomes.
         head: the sections properties and application-properties, as bytes.
         prefix: what precedes the body in its only section of data; b"" where the model's body is encoded
             sections.
         whole: all sections of the body, where the model's body is joined from several.
         footer: the footer, as bytes; b"" where it is part of the model's body.
+        choices: those of the personality.
     """
 
     __slots__ = (
         "_application",
         "_fields",
         "_headers",
+        "added",
         "annotations",
+        "broken",
+        "choices",
         "durable",
         "footer",
         "head",
-        "names_queues",
         "prefix",
         "priority",
+        "silent",
         "ttl",
+        "unwritable",
         "whole",
     )
 
@@ -127,22 +138,29 @@ class SectionProperties:
         priority: int | None = None,
         ttl: int | None = None,
         annotations: dict[Any, Any] | None = None,
+        added: dict[Any, Any] | None = None,
         head: bytes = b"",
         prefix: bytes = b"",
         whole: bytes | None = None,
         footer: bytes = b"",
-        names_queues: bool = True,
+        choices: Amqp10Choices = USUAL,
     ) -> None:
         self.durable: bool = durable
+        self.silent: bool = False
+        """Whether there is a header that does not say it."""
+        self.unwritable: bool = False
+        """Whether RabbitMQ crashes when it writes the annotations again: for null, in 4.0 for decimals too."""
+        self.broken: bool = False
+        """Whether the body, which RabbitMQ has not looked at, is no section of data although it begins so."""
         self.priority: int | None = priority
         self.ttl: int | None = ttl
         self.annotations: dict[Any, Any] = annotations or {}
+        self.added: dict[Any, Any] = added or {}
         self.head: bytes = head
         self.prefix: bytes = prefix
         self.whole: bytes | None = whole
         self.footer: bytes = footer
-        self.names_queues: bool = names_queues
-        """Whether the addresses of queues become names of queues in 0-9-1, by personality."""
+        self.choices: Amqp10Choices = choices
         self._fields: Properties | None = None
         self._application: dict[Any, Any] | None = None
         self._headers: dict[str, Any] | None = None
@@ -153,7 +171,7 @@ class SectionProperties:
     def fields(self) -> Properties:
         """The section properties; DecodeError if it is wrong."""
         if self._fields is None:
-            self._readhead_of()
+            self.read_head()
         assert self._fields is not None
         return self._fields
 
@@ -161,21 +179,36 @@ class SectionProperties:
     def application_properties(self) -> dict[Any, Any]:
         """The section application-properties; DecodeError if it is wrong."""
         if self._application is None:
-            self._readhead_of()
+            self.read_head()
         assert self._application is not None
         return self._application
 
-    def _readhead_of(self) -> None:
+    def read_head(self) -> None:
+        """Decode both sections. DecodeError where RabbitMQ crashes, UnreadableMessage where it refuses."""
         self._fields, self._application = Properties(), {}
         offset = 0
         while offset < len(self.head):
-            value, offset = read_value(self.head, offset)
-            if _code_of(value) == Properties.CODE:
-                self._fields = composite_of(value, Properties)
+            try:
+                value, offset = read_value(self.head, offset)
+            except DecodeError as problem:
+                raise UnreadableMessage(str(problem)) from None
+            if _code_of(value) == Properties.CODE and isinstance(value.value, list):
+                if self._application:
+                    raise DecodeError("the properties come behind the application properties")
+                _check_plain(value.value)
+                self._fields = Properties.unchecked(value.value)
             elif isinstance(value.value, dict):
+                _check_plain(value.value.values())
                 self._application = value.value
             else:
                 raise DecodeError("{invalid_section_value,map}")
+
+    def head_sections(self) -> tuple[bytes, bytes]:
+        """The sections properties and application-properties."""
+        if self.head[:3] != _PROPERTIES:
+            return b"", self.head
+        end = skip_value(self.head, 0)
+        return self.head[:end], self.head[end:]
 
     def _changed(self, **values: Any) -> Self:
         copy = type(self)(
@@ -183,12 +216,14 @@ class SectionProperties:
             priority=self.priority,
             ttl=self.ttl,
             annotations=self.annotations,
+            added=self.added,
             head=self.head,
             prefix=self.prefix,
             whole=self.whole,
             footer=self.footer,
-            names_queues=self.names_queues,
+            choices=self.choices,
         )
+        copy.silent, copy.unwritable, copy.broken = self.silent, self.unwritable, self.broken
         for name, value in values.items():
             setattr(copy, name, value)
         return copy
@@ -196,6 +231,11 @@ class SectionProperties:
     def bare(self, body: bytes) -> bytes:
         """The bare message, with the model's body."""
         return b"".join((self.head, self.prefix + body if self.whole is None else self.whole, self.footer))
+
+    def further_bytes(self, octets: bytes, body: bytes) -> int:
+        """How many bytes of a message that has come queues count besides the model's body: the bare message."""
+        start = octets.find(self.head + self.prefix) if self.head or self.prefix else len(octets) - len(body)
+        return len(octets) - start - len(body)
 
     @property
     def is_data(self) -> bool:
@@ -213,19 +253,54 @@ class SectionProperties:
 
     # --- what the model reads -------------------------------------------------------------------------
 
+    def check_convertible(self) -> None:
+        """ChannelCrash if RabbitMQ crashes at the conversion to 0-9-1 (RabbitMQ: measured on 4.3.6)."""
+        fields = self.fields
+        try:
+            if self.broken:
+                raise Unconvertible("the body is no section of data")
+            for value in (fields.message_id, fields.correlation_id):
+                if value is not None and type(value) not in (str, bytes, ULong, UUID):
+                    raise Unconvertible(f"{value!r:.40} as a message id")
+            for value in (fields.content_type, fields.content_encoding, self.annotations.get(BASIC_TYPE)):
+                if value is not None and _short(value) is None:
+                    raise Unconvertible(f"{value!r:.40} as a short string")
+            for value in (fields.creation_time, fields.user_id):
+                if value is not None and type(value) in _BARE:
+                    raise Unconvertible(f"{value!r:.40} in the properties")
+            self._made_headers(strict=True)
+            if self.footer and self.is_data:
+                footer, _ = read_value(self.footer)
+                if isinstance(footer.value, dict):
+                    checked_annotations(footer.value)
+        except (Unconvertible, DecodeError) as problem:
+            raise ChannelCrash(str(problem)) from None
+
+    def check_storable(self) -> None:
+        """ChannelCrash if RabbitMQ crashes when a stream stores the message (RabbitMQ: measured on 4.3.6)."""
+        if self.unwritable:
+            raise ChannelCrash("an annotation that RabbitMQ cannot write")
+
     @property
     def content_type(self) -> str | None:
-        value = self.fields.content_type
-        return None if value is None else str(value)
+        return _short(self.fields.content_type)
 
     @property
     def content_encoding(self) -> str | None:
-        value = self.fields.content_encoding
-        return None if value is None else str(value)
+        return _short(self.fields.content_encoding)
 
     @property
     def delivery_mode(self) -> int | None:
-        return 2 if self.durable else None
+        mode = self.annotations.get("x-basic-delivery-mode")
+        if isinstance(mode, int):
+            return int(mode)
+        # Streams keep the header (RabbitMQ: measured on 4.3.6).
+        return 2 if self.durable else 1 if _OFFSET in self.added and not self.silent else None
+
+    @property
+    def shown_durable(self) -> bool | None:
+        """What the header says to clients of 1.0."""
+        return None if self.silent and _OFFSET in self.added else self.durable
 
     @property
     def correlation_id(self) -> str | None:
@@ -237,12 +312,12 @@ class SectionProperties:
 
     @property
     def reply_to(self) -> str | None:
-        address = self.fields.reply_to
-        if not isinstance(address, str):
-            return None
-        queue = queue_of_address(address) if self.names_queues else None
-        found = str(address) if queue is None else queue
-        return found if len(found.encode("utf-8", "surrogateescape")) <= _LONGEST_SHORT else None
+        address = _short_text(self.fields.reply_to)
+        if address is None or not self.choices.replies_name_queues or not address.startswith(QUEUES):
+            return address
+        name = address[len(QUEUES) :]
+        decoded = unquote_to_bytes(_octets(name)).decode("utf-8", "surrogateescape")
+        return decoded if not _ONE_PART.sub("", name) else None
 
     @property
     def expiration(self) -> str | None:
@@ -251,56 +326,65 @@ class SectionProperties:
     @property
     def timestamp(self) -> int | None:
         milliseconds = self.fields.creation_time
-        return None if milliseconds is None else int(milliseconds) // 1000
+        return seconds(milliseconds) % _TURN if isinstance(milliseconds, Milliseconds) else None
 
     @property
     def type(self) -> str | None:
         if not self.is_data:
             return ENCODED_BODY
-        value = self.annotations.get(BASIC_TYPE)
-        return str(value) if isinstance(value, str) else None
+        return _short(self.annotations.get(BASIC_TYPE))
 
     @property
     def user_id(self) -> str | None:
         octets = self.fields.user_id
-        return None if octets is None else octets.decode("utf-8", "surrogateescape")
+        text = octets.decode("utf-8", "surrogateescape") if isinstance(octets, bytes) else ""
+        return text if octets is not None and len(octets) <= _LONGEST_SHORT and _is_text(text) else None
 
     @property
     def app_id(self) -> str | None:
-        value: str | None = self.fields.group_id
-        return (
-            None if value is None or len(value.encode("utf-8", "surrogateescape")) > _LONGEST_SHORT else value
-        )
+        return _short_text(self.fields.group_id)
 
     @property
     def headers(self) -> dict[str, Any] | None:
-        """What 0-9-1 has as headers: application properties, and annotations that begin with x-."""
+        """What 0-9-1 has as headers, by name: application properties, and annotations that begin with x-."""
         if self._headers is None:
-            found: dict[str, Any] = {}
-            for name, value in self.application_properties.items():
-                if isinstance(name, str) and len(name.encode("utf-8", "surrogateescape")) <= _LONGEST_SHORT:
-                    kept, value = header_of(value)
-                    if kept:
-                        found[str(name)] = value
-            for name, value in self.annotations.items():
-                if name == DEATHS:
-                    found["x-death"] = table_of_deaths(value)
-                elif name == _X_CC:
-                    found["CC"] = list(value)
-                elif str(name).startswith("x-basic-") or name in ("x-exchange", "x-routing-key", "x-death"):
-                    continue
-                else:
-                    kept, value = header_of(value)
-                    if kept:
-                        found[str(name)] = value
-            for header, value in (
-                ("x-message-id", self.fields.message_id),
-                ("x-correlation-id", self.fields.correlation_id),
-            ):
-                if value is not None and _short_id(value) is None:
-                    found[header] = header_of(value)[1]
-            self._headers = found
+            self._headers = self._made_headers(strict=False)
         return self._headers or None
+
+    def _made_headers(self, *, strict: bool) -> dict[str, Any]:
+        """The headers. Unconvertible, if that is asked for, where RabbitMQ crashes."""
+        found: dict[str, Any] = {}
+        drops = self.choices.drops_decimals
+
+        def convert(name: str, value: Any) -> None:
+            try:
+                kept, value = header_of(value, drops=drops)
+            except Unconvertible:
+                if strict:
+                    raise
+                return
+            if kept:
+                found.setdefault(name, value)
+
+        for name, value in {**self.annotations, **self.added}.items():
+            if name == DEATHS:
+                deaths = table_of_deaths(value)
+                if deaths is not None:
+                    found["x-death"] = deaths
+            elif name == _X_CC:
+                convert("CC", value)
+            elif name == _RECEIVED and isinstance(value, Milliseconds):
+                found["timestamp_in_ms"] = Int64(value)
+            elif not (str(name).startswith("x-basic-") or name in _INTERNAL or len(name) > _LONGEST_SHORT):
+                convert(str(name), value)
+        fields = self.fields
+        for header, value in (("x-correlation-id", fields.correlation_id), ("x-message-id", fields.message_id)):
+            if type(value) in (str, bytes) and _short_id(value) is None:
+                found.setdefault(header, value)
+        for name, value in self.application_properties.items():
+            if type(name) is str and len(_octets(name)) <= _LONGEST_SHORT:
+                convert(name, value)
+        return dict(sorted(found.items(), key=lambda item: _octets(item[0])))
 
     def header_tag(self, name: str) -> str | None:
         """The tag that 0-9-1 has for the type of a header; None for one that it finds by itself."""
@@ -315,11 +399,30 @@ class SectionProperties:
         """A map has no name twice."""
         return self.headers or {}
 
+    def routing_headers(self) -> dict[str, Any]:
+        """What headers exchanges compare: simple values, without their types (RabbitMQ: measured on 4.3.6)."""
+        found: dict[str, Any] = {}
+        for name, value in {**self.annotations, **self.application_properties}.items():
+            if type(value) in _DECIMALS or isinstance(value, (list, dict, Described)):
+                continue
+            if isinstance(value, Char):
+                value = ord(value)
+            elif isinstance(value, int) and not isinstance(value, bool):
+                value = int(value)
+            elif isinstance(value, float):
+                value = float(value)
+            else:
+                value = untyped(value)
+            found[str(name)] = value
+        return found
+
     # --- changing -----------------------------------------------------------------------------------------
 
     def annotated(self, annotations: Mapping[Any, Any]) -> Self:
-        """A copy with further annotations, before the others."""
-        return self._changed(annotations={**annotations, **self.annotations, **annotations})
+        """A copy with further annotations, of an outcome. RabbitMQ cannot write null and numbers with a point."""
+        copy = self._changed(added={**self.added, **annotations})
+        copy.unwritable |= any(value is None or isinstance(value, float) for value in annotations.values())
+        return copy
 
     def with_data(self) -> Self:
         """A copy whose body is one section of data."""
@@ -329,25 +432,26 @@ class SectionProperties:
         self, changes: Mapping[str, Any], remove: Iterable[str] = (), *, ordered: bool = False
     ) -> Self:
         """A copy with some headers set and some removed. Those with x- are annotations."""
-        annotations = dict(self.annotations)
+        annotations, added = dict(self.annotations), dict(self.added)
         application: dict[Any, Any] | None = None
         for name in remove:
             key = annotation_key(name)
             if key is not None:
                 annotations.pop(key, None)
+                added.pop(key, None)
             elif name in self.application_properties:
                 application = dict(self.application_properties) if application is None else application
                 del application[name]
         for name, value in changes.items():
             key = annotation_key(name)
             if key == DEATHS:
-                annotations[key] = deaths_of(value)
+                added[key] = deaths_of(value)
             elif key is not None:
-                annotations[key] = annotation_of(value, None)
+                added[key] = annotation_of(value, None)
             else:
                 application = dict(self.application_properties) if application is None else application
                 application[name] = application_property_of(value, None)[1]
-        copy = self._changed(annotations=annotations)
+        copy = self._changed(annotations=annotations, added=added)
         if application is not None:
             copy.head = head_of(self.fields, application)
         return copy
@@ -365,7 +469,7 @@ class SectionProperties:
                 copy.ttl = None if value is None else ttl_of(value)
             elif name == "headers":
                 kept = {key: each for key, each in self.annotations.items() if key == BASIC_TYPE}
-                copy.annotations = kept
+                copy.annotations, copy.added = kept, {}
                 copy.head = head_of(fields, {})
                 copy = copy.with_headers(value or {})
             elif name == "type":
@@ -382,7 +486,7 @@ class SectionProperties:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SectionProperties):
             return NotImplemented
-        names = ("durable", "priority", "ttl", "annotations", "head", "prefix", "whole", "footer")
+        names = ("durable", "priority", "ttl", "annotations", "added", "head", "prefix", "whole", "footer")
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
     def __repr__(self) -> str:
@@ -420,131 +524,247 @@ def _code_of(value: Any) -> int:
     return 0 if kind is None else kind.CODE
 
 
+_DECIMALS: Final = (Decimal32, Decimal64, Decimal128)
+_BARE: Final = (bool, type(None), *_DECIMALS)
+"""Classes whose values RabbitMQ has without a type, so that it cannot take the type off them."""
+
+
+def _octets(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _short(value: Any) -> str | None:
+    """A value of which RabbitMQ only takes off the type, as a short string; None where it does not fit."""
+    if isinstance(value, UUID):
+        value = value.bytes
+    if isinstance(value, bytes) and type(value) is bytes:
+        value = value.decode("utf-8", "surrogateescape")
+    if not isinstance(value, str) or isinstance(value, Char):
+        return None
+    return str(value) if len(_octets(value)) <= _LONGEST_SHORT else None
+
+
+def _short_text(value: Any) -> str | None:
+    """A string as a short string; None for other types, and for one that does not fit."""
+    return value if type(value) is str and len(_octets(value)) <= _LONGEST_SHORT else None
+
+
+def _is_text(text: str) -> bool:
+    return isinstance(text_or_binary(text), str)
+
+
 def _short_id(value: Any) -> str | None:
     """A message id as a short string of 0-9-1; None where it does not fit one."""
     if isinstance(value, UUID):
         return f"urn:uuid:{value}"
     if isinstance(value, ULong):
         return str(int(value))
-    if isinstance(value, str) and len(value.encode("utf-8", "surrogateescape")) <= _LONGEST_SHORT:
-        return value
-    return None
+    return _short_text(value)
+
+
+_URN: Final = re.compile("urn:uuid:([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})")
 
 
 def _message_id(text: str) -> Any:
-    if text.startswith("urn:uuid:"):
-        try:
-            return UUID(text[9:])
-        except ValueError:
-            return text
-    return text_or_binary(text)
+    urn = _URN.fullmatch(text)
+    return str(text) if urn is None else UUID(urn[1])
+
+
+def _symbol(text: str) -> Symbol:
+    return Symbol(_octets(text).decode("latin-1"))
 
 
 FIELDS: dict[str, tuple[str, Any]] = {
-    "content_type": ("content_type", Symbol),
-    "content_encoding": ("content_encoding", Symbol),
+    "content_type": ("content_type", _symbol),
+    "content_encoding": ("content_encoding", _symbol),
     "correlation_id": ("correlation_id", _message_id),
     "message_id": ("message_id", _message_id),
     "reply_to": ("reply_to", str),
-    "timestamp": ("creation_time", lambda seconds: Milliseconds(seconds * 1000)),
+    "timestamp": ("creation_time", lambda time: Milliseconds(signed(time * 1000))),
     "user_id": ("user_id", lambda text: text.encode("utf-8", "surrogateescape")),
     "app_id": ("group_id", str),
 }
 """Property of the model -> field of the section properties, and how its value becomes one of that."""
 
 
-def head_of(fields: Properties, application: Mapping[Any, Any]) -> bytes:
-    """The sections properties and application-properties; an empty one is left out."""
-    said = b"" if all(value is None for value in vars(fields).values()) else fields.encode()
+def head_of(fields: Properties, application: Mapping[Any, Any], *, nulls: bool = False) -> bytes:
+    """The sections properties and application-properties; an empty one is left out.
+
+    `nulls` has the fields at the end that are null written.
+    """
+    empty = all(value is None for value in vars(fields).values())
+    said = b"" if empty else fields.encode(nulls=nulls)
     return said + (encode_value(Described(ULong(0x74), dict(application))) if application else b"")
 
 
 # --- from and to bytes -------------------------------------------------------------------------------------
 
 
-def read_message(
-    data: bytes, *, durable: bool, names_queues: bool, strict: bool = False
-) -> tuple[SectionProperties, bytes]:
+def read_message(data: bytes, choices: Amqp10Choices = USUAL) -> tuple[SectionProperties, bytes]:
     """The properties and the body of a message that has come.
 
-    `durable` is what a header without this field means; `strict` refuses sections in a wrong order.
-
     Raises:
-        UnreadableMessage: its sections cannot be read.
+        UnreadableMessage: RabbitMQ refuses it.
+        DecodeError: RabbitMQ crashes at it.
     """
     header: Header | None = None
     annotations: dict[Any, Any] = {}
-    offset, end, last = 0, len(data), 0
     bare = body = footer = -1
     pieces: list[tuple[int, int, int]] = []
-    try:
-        while offset < end:
-            code, start = _section(data, offset)
-            repeats = code == last and code in (0x75, 0x76)
-            follows = code > last and not (0x75 <= code <= 0x77 and last >= 0x75)
-            if strict and (not (repeats or follows) or (code == 0x78 and last < 0x75)):
-                name = SECTIONS[code][0].replace("-", "_")
-                raise UnreadableMessage(f"{{unexpected_message_section,{name},{{position,{offset}}}}}")
-            last = code
-            if code == Header.CODE:
-                value, behind = read_value(data, start)
-                # RabbitMQ ignores fields of wrong types (measured on 4.0.5 and 4.3.6).
-                with suppress(DecodeError):
-                    header = Header.of_list(value) if isinstance(value, list) else None
-            elif code == 0x72:
-                value, behind = read_value(data, start)
-                annotations = _checked_annotations(value)
-            else:
-                behind = skip_value(data, start)
-                if code >= Properties.CODE and bare < 0:
-                    bare = offset
-                if 0x75 <= code <= 0x77:
-                    body = offset if body < 0 else body
-                    pieces.append((code, start, behind))
-                elif code == 0x78:
-                    footer = offset
-            offset = behind
-    except UnreadableMessage:
-        raise
-    except DecodeError as problem:
-        raise UnreadableMessage(str(problem)) from None
+    broken = False
+    for code, offset, start, behind in sections_of(data, strict=choices.checks_sections):
+        if code < _DATA and body >= 0:
+            footer = offset if footer < 0 else footer  # RabbitMQ has not looked at it.
+            continue
+        if code <= ANNOTATIONS:
+            try:
+                value, _ = read_value(data, start)
+            except DecodeError as problem:
+                raise UnreadableMessage(str(problem)) from None
+            if code == Header.CODE and isinstance(value, list):
+                header = Header.unchecked(value)
+            elif code == ANNOTATIONS:
+                annotations = checked_annotations(value)
+            continue
+        bare = offset if bare < 0 else bare
+        if code == BROKEN:
+            broken = True
+        elif code == _FOOTER:
+            footer = offset
+        elif code >= _DATA:
+            body = offset if body < 0 else body
+            pieces.append((code, start, behind))
     if not pieces:
         raise MissingBody("missing_amqp_message_body")
-    head = data[bare:body]
-    tail = b"" if footer < 0 else data[footer:]
-    properties = SectionProperties(head=head, annotations=annotations, names_queues=names_queues)
-    properties.durable = durable
+    properties = SectionProperties(head=data[bare:body], annotations=annotations, choices=choices)
+    properties.read_head()
+    properties.durable = choices.durable_by_default
     if header is not None:
-        if header.durable is not None:
-            properties.durable = header.durable
-        properties.priority = None if header.priority is None else int(header.priority)
-        properties.ttl = None if header.ttl is None else int(header.ttl)
-    if any(code != 0x75 for code, _, _ in pieces):
+        properties.silent = not isinstance(header.durable, bool)
+        properties.durable = choices.durable_by_default if properties.silent else header.durable
+        properties.priority = int(header.priority) if isinstance(header.priority, UByte) else None
+        properties.ttl = int(header.ttl) if isinstance(header.ttl, UInt) else None
+    if annotations:
+        _take_basic(properties)
+    properties.broken = broken and pieces[0][0] == _DATA
+    if broken or any(code != _DATA for code, _, _ in pieces):
         return properties, data[body:]
-    properties.footer = tail
+    properties.footer = b"" if footer < 0 else data[footer:]
     values = [_payload(data, start, behind) for _, start, behind in pieces]
     if len(values) == 1:
-        start = pieces[0][1]
         properties.prefix = data[body : pieces[0][2] - len(values[0])]
-        assert start >= body
         return properties, values[0]
     properties.whole = data[body : pieces[-1][2]]
     return properties, b"".join(values)
 
 
+def _take_basic(properties: SectionProperties) -> None:
+    """Take from annotations what the header does not say (RabbitMQ: measured on 4.3.6)."""
+    annotations = properties.annotations
+    priority, ttl = annotations.get("x-basic-priority"), annotations.get("x-basic-expiration")
+    if properties.priority is None and isinstance(priority, int):
+        properties.priority = int(priority)
+    if properties.ttl is None and type(ttl) is str and ttl.isdecimal():
+        properties.ttl = int(ttl)
+    decimals = not properties.choices.drops_decimals and has_decimal(annotations)
+    properties.unwritable = decimals or None in annotations.values()
+
+
+ANNOTATIONS, _APPLICATION, _DATA, _SEQUENCE, _VALUE, _FOOTER = 0x72, 0x74, 0x75, 0x76, 0x77, 0x78
+BROKEN: Final = 0xFF
+_LISTS: Final = frozenset((0x45, 0xC0, 0xD0))
+_MAPS: Final = frozenset((0xC1, 0xD1))
+_BINARIES: Final = frozenset((0xA0, 0xB0))
+_KINDS: Final[Mapping[int, tuple[str, frozenset[int]]]] = {
+    **dict.fromkeys((Header.CODE, Properties.CODE, _SEQUENCE), ("list", _LISTS)),
+    **dict.fromkeys((113, ANNOTATIONS, _APPLICATION, _FOOTER), ("map", _MAPS)),
+    _DATA: ("binary", _BINARIES),
+}
+"""Section -> what its value has to be, and the codes of that."""
+_NAMES: Final = {code: name.replace("-", "_") for code, (name, _) in SECTIONS.items()}
+
+
+def sections_of(data: bytes, *, strict: bool) -> Iterable[tuple[int, int, int, int]]:
+    """The sections: code, offset, offset of the value, offset behind it.
+
+    UnreadableMessage for what is no section, and for those in another order (RabbitMQ: measured on 4.3.6).
+    Where RabbitMQ does not check them, what it does not look at, which is all from the body on, may be
+    `BROKEN` (measured on 4.0.5).
+    """
+    offset, end, last = 0, len(data), 0
+    while offset < end:
+        try:
+            code, start, behind = _next_section(data, offset, strict)
+        except UnreadableMessage:
+            if strict or (last < _DATA and data[offset : offset + 3] != DATA):
+                raise
+            if last < _DATA:
+                yield _DATA, offset, offset + 3, end
+            yield BROKEN, offset, end, end
+            return
+        if strict:
+            repeats = code == last and code in (_DATA, _SEQUENCE)
+            follows = code > last and not (_DATA <= code <= _VALUE and last >= _DATA)
+            if not (repeats or follows) or (code == _FOOTER and last < _DATA):
+                raise _unexpected(Atom(_NAMES[code]), offset)
+        yield code, offset, start, behind
+        offset, last = behind, code
+
+
+def _next_section(data: bytes, offset: int, strict: bool) -> tuple[int, int, int]:
+    """The code of the section at an offset, the offset of its value, and the offset behind it."""
+    code, start = _section(data, offset)
+    kind, codes = _KINDS.get(code, ("any", None))
+    try:
+        if codes is not None and data[start] not in codes and (strict or code == _DATA):
+            raise DecodeError("another type")
+        return code, start, skip_value(data, start)
+    except (DecodeError, IndexError):
+        raise UnreadableMessage(f"{{invalid_section_value,{kind},{{position,{start}}}}}") from None
+
+
+def _section(data: bytes, offset: int) -> tuple[int, int]:
+    """The code of the section at an offset, and the offset of its value."""
+    if data[offset : offset + 2] == b"\0\x53" and offset + 2 < len(data):
+        code, start = data[offset + 2], offset + 3
+    else:
+        try:
+            descriptor, start = read_value(data, offset + 1) if data[offset] == 0 else (None, offset)
+        except DecodeError:
+            descriptor, start = None, offset
+        named = _CODES.get(descriptor, 0) if isinstance(descriptor, Symbol) else 0
+        code = descriptor if isinstance(descriptor, ULong) else named
+    if code not in SECTIONS:
+        if code:
+            raise _unexpected(code, offset)
+        raise UnreadableMessage(f"{{not_a_message_section,{{position,{offset}}}}}")
+    return code, start
+
+
+def _unexpected(section: int | Atom, offset: int) -> UnreadableMessage:
+    said = (Atom("unexpected_message_section"), section, Atom(f"{{position,{offset}}}"))
+    return UnreadableMessage(pretty(said, "failed to parse message: "))
+
+
 def _payload(data: bytes, start: int, end: int) -> bytes:
     """The bytes of a binary value."""
-    if data[start] not in (0xA0, 0xB0):
-        raise UnreadableMessage("{bad_data_section}")
     return data[start + (2 if data[start] == 0xA0 else 5) : end]
 
 
-def _checked_annotations(value: Any) -> dict[Any, Any]:
+def _check_plain(values: Iterable[Any]) -> None:
+    """DecodeError for a described value: RabbitMQ crashes, unless the descriptor is one of its own."""
+    if any(isinstance(value, Described) for value in values):
+        raise DecodeError("a described value in a section")
+
+
+def checked_annotations(value: Any) -> dict[Any, Any]:
+    """Annotations, whose names begin with x-. UnreadableMessage, DecodeError."""
     if not isinstance(value, dict):
-        raise UnreadableMessage("{bad_message_annotations}")
+        raise DecodeError("annotations are a map")
     for key in value:
         if not isinstance(key, Symbol) or not key.startswith("x-"):
             raise UnreadableMessage(f"{{reserved_annotation_key,{term(key)}}}")
+    _check_plain(value.values())
     return value
 
 
@@ -563,6 +783,7 @@ def encoded_sections(properties: SectionProperties, body: bytes) -> bytes:
         ttl=properties.ttl,
     )
     said = b"" if header == Header() else header.encode()
-    if properties.annotations:
-        said += encode_value(Described(ULong(0x72), properties.annotations))
+    annotations = {**properties.annotations, **properties.added}
+    if annotations:
+        said += encode_value(Described(ULong(ANNOTATIONS), annotations))
     return b"".join((said, properties.head, body_section(properties, body), properties.footer))

@@ -19,6 +19,7 @@ from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UByte, UInt, ULong
 from fakeamqp.protocols.amqp_1_0.filters import offered_capabilities
 from fakeamqp.protocols.amqp_1_0.messages import (
     SectionProperties,
+    UnreadableMessage,
     read_message,
 )
 from fakeamqp.protocols.amqp_1_0.replies import (
@@ -86,6 +87,7 @@ class ReceivingLink:
         self.delivery_count: int = body.initial_delivery_count or 0
         self.credit: int = session.choices.link_credit
         self._parts: _Parts | None = None
+        self._watched: Queue | None = None
         self._checked: dict[tuple[str, str], int] = {}
         """Exchange and key -> the version of the access rules in which the user could publish there."""
 
@@ -157,6 +159,8 @@ class ReceivingLink:
         self._parts = None
         if self._own is not None:
             self.session.delete_own(self._own)
+        if self._watched is not None:
+            self._watched.watchers.pop(self, None)
 
     # --- transfers ------------------------------------------------------------------------------------
 
@@ -227,18 +231,13 @@ class ReceivingLink:
     def _receive(self, parts: _Parts, octets: bytes) -> None:
         session = self.session
         try:
-            properties, body = read_message(
-                octets,
-                durable=session.choices.durable_by_default,
-                names_queues=session.choices.replies_name_queues,
-                strict=session.choices.checks_sections,
-            )
-            fields = properties.fields  # Reads the application properties as well.
-        except DecodeError as problem:
+            properties, body = read_message(octets, session.choices)
+        except UnreadableMessage as problem:
             raise self._unreadable(problem) from None
         destination = self.destination
-        if fields.user_id is not None:
-            self._check_user(fields.user_id)
+        user_id = properties.fields.user_id
+        if user_id is not None:
+            self._check_user(user_id)
         if destination is None:
             found = self._destination_of(parts, properties)
             if found is None:
@@ -246,7 +245,7 @@ class ReceivingLink:
             destination = found
         message = Message(
             destination.exchange,
-            destination.key_for(None if fields is None else fields.subject),
+            destination.key_for(properties.fields.subject),
             properties,
             body,
             publisher=session.connection.identity,
@@ -255,6 +254,7 @@ class ReceivingLink:
         if properties.ttl is not None:
             message.expiry = properties.ttl / 1000
         message.secured = not parts.settled
+        message.further_bytes = properties.further_bytes(octets, body)
         copies = properties.annotations.get(_X_CC) if session.choices.copies_by_annotation else None
         if copies is not None:
             if not isinstance(copies, list) or not all(isinstance(each, str) for each in copies):
@@ -269,8 +269,10 @@ class ReceivingLink:
             return EndFault(INTERNAL_ERROR, str(problem))
         return LinkFault(DECODE_ERROR, f"failed to parse message: {problem}")
 
-    def _check_user(self, user_id: bytes) -> None:
+    def _check_user(self, user_id: Any) -> None:
         name = self.session.user.name
+        if not isinstance(user_id, bytes):
+            raise EndFault(INTERNAL_ERROR, f"user-id {user_id!r} is no binary")
         if (
             user_id != name.encode("utf-8", "surrogateescape")
             and "impersonator" not in self.session.user.tags
@@ -316,6 +318,7 @@ class ReceivingLink:
             missing = host.missing("exchange", message.exchange)
             self._refuse(parts, Destination(*place), LinkFault(NOT_FOUND, missing.text))
             return
+        self._watch()
         outcome = host.routing.route(message)
         late = False
         if not outcome.routed and not message.exchange and is_reply_address(message.routing_key):
@@ -328,6 +331,14 @@ class ReceivingLink:
         outcome = host.offer(message, outcome, sliced=True)
         if not parts.settled:
             session.broker.operations.then(partial(self._answer, parts.delivery_id, outcome, late))
+
+    def _watch(self) -> None:
+        """The link ends with its queue, which the session knows since the first publish (measured)."""
+        if self._watched is None and self.destination is not None and not self.destination.exchange:
+            queue = self.session.virtual_host.queues.get(self.destination.routing_key or "")
+            if queue is not None:
+                self._watched = queue
+                queue.watchers[self] = partial(self.session.queue_deleted, queue.name)
 
     # --- outcomes ---------------------------------------------------------------------------------------
 

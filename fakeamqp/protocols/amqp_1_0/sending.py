@@ -44,6 +44,7 @@ from fakeamqp.protocols.amqp_1_0.replies import (
 )
 from fakeamqp.protocols.amqp_1_0.serial import beyond
 from fakeamqp.protocols.amqp_1_0.termini import OUTCOMES, source_of
+from fakeamqp.protocols.amqp_1_0.values import Unconvertible
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery, Ending
@@ -60,7 +61,8 @@ _BATCH: Final = 256
 _SETTLED: Final = 1
 _UNSETTLED: Final = 0
 _TRANSFER: Final = b"\0\x53\x14"
-_TRUE, _FALSE, _ZERO = b"\x41", b"\x42", b"\x43"
+_NULL, _TRUE, _FALSE, _ZERO = b"\x40", b"\x41", b"\x42", b"\x43"
+_FIELDS_BEHIND_MORE: Final = 5
 
 
 class SendingLink:
@@ -284,7 +286,7 @@ class SendingLink:
 
     def _answer(self, body: c.Flow) -> None:
         tells = self._tells_activity and self._told is not self._active
-        if (body.drain or body.echo or tells) and not self.ended:
+        if (body.drain or body.echo or tells) and not (self.ended or self.session.crashed):
             self.session.in_order(partial(self._send_state, bool(body.drain)))
 
     def _send_state(self, drain: bool) -> None:
@@ -318,7 +320,9 @@ class SendingLink:
         self.grant.take(message)
         self.delivery_count = (self.delivery_count + 1) & _MASK
         queue = subscription.queue
-        failures = 0 if delivery is None else getattr(delivery.queued, "failures", 0)
+        failures = message.failures
+        if delivery is not None:
+            failures = getattr(delivery.queued, "failures", 0) or failures
         if delivery is not None:
             if self.settled:
                 delivery.accept()
@@ -340,13 +344,12 @@ class SendingLink:
         if firehose is not None:
             firehose.delivered(session.source, queue.name, message, redelivered)
         choices = session.choices
-        payload = encoded_message(
-            message,
-            redelivered=redelivered,
-            failures=failures,
-            broker_first=choices.broker_annotations_first,
-            names_queues=choices.replies_name_queues,
-        )
+        try:
+            payload = encoded_message(message, choices, redelivered=redelivered, failures=failures)
+        except Unconvertible as problem:
+            # RabbitMQ's sessions read streams themselves (RabbitMQ: measured on 4.3.6).
+            session.crash(str(problem), alone=queue.keeps_delivered)
+            return
         if self.largest_message is not None and len(payload) > self.largest_message:
             session.fail(
                 EndFault(
@@ -392,11 +395,12 @@ class SendingLink:
         items = [self._prefix, encode_uint(number), encode_binary(tag), _ZERO]
         items.append(_TRUE if self.settled else _FALSE)
         writes_more = self.session.choices.writes_more
-        last = _TRANSFER + encode_items([*items, _FALSE] if writes_more else items)
+        nulls = [_NULL] * _FIELDS_BEHIND_MORE if self.session.choices.writes_trailing_nulls else []
+        last = _TRANSFER + encode_items([*items, _FALSE if writes_more else _NULL, *nulls])
         largest = self.session.connection.largest_sent - HEADER_SIZE
         if len(last) + len(payload) <= largest:
             return [frame(AMQP, channel, last + payload)]
-        more = _TRANSFER + encode_items([*items, _TRUE])
+        more = _TRANSFER + encode_items([*items, _TRUE, *nulls])
         room = largest - len(more)
         frames = []
         offset = 0

@@ -359,6 +359,11 @@ class Amqp10Connection(ServerConnection):
             _CLOSE_TIMEOUT, lambda: self.abort("no close arrived"), "aborts without close"
         )
 
+    def crash(self, text: str) -> None:
+        """Close the connection for what crashes in RabbitMQ, unless it has been closed meanwhile."""
+        if self.state is ConnectionState.OPEN:
+            self.close(INTERNAL_ERROR, text)
+
     def silent_too_long(self, text: str) -> None:
         """No frame has come for as long as the broker's idle-time-out allows (1-0/open/idle-time-out)."""
         if self.state is ConnectionState.OPEN:

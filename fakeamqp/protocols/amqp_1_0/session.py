@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from fakeamqp.model.deliveries.delivery import Ledger, accept_all, reject_all, release_all
 from fakeamqp.model.erlang import Atom, pretty
 from fakeamqp.model.errors import AccessRefused, ModelError
+from fakeamqp.model.messages.message import Int64
 from fakeamqp.model.tap import report_settled
 from fakeamqp.model.virtual_host.firehose import PublishSource
 from fakeamqp.protocols.amqp_1_0 import management
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
 from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UInt
-from fakeamqp.protocols.amqp_1_0.conversion import converted
+from fakeamqp.protocols.amqp_1_0.messages import SectionProperties
 from fakeamqp.protocols.amqp_1_0.receiving import ReceivingLink
 from fakeamqp.protocols.amqp_1_0.replies import (
     FRAMING_ERROR,
@@ -45,7 +46,7 @@ from fakeamqp.protocols.amqp_1_0.replies import (
 )
 from fakeamqp.protocols.amqp_1_0.sending import SendingLink
 from fakeamqp.protocols.amqp_1_0.serial import beyond, difference
-from fakeamqp.protocols.amqp_1_0.values import term
+from fakeamqp.protocols.amqp_1_0.values import term, untyped
 
 if TYPE_CHECKING:
     from fakeamqp.model.access import AccessControl, Action, User
@@ -110,6 +111,8 @@ class Amqp10Session:
         self._outcomes: list[tuple[int, bytes, c.Composite]] = []
         """Delivery id, encoded state and state of publishes, which are sent at the end of the turn."""
         self.open: bool = True
+        self.crashed: bool = False
+        """What RabbitMQ crashes at has come, so that the session says nothing more."""
         self._withheld = 0
         """How many deliveries faults have withheld."""
 
@@ -228,6 +231,21 @@ class Amqp10Session:
         """End the session for an error."""
         if self.open:
             self._end(fault.error)
+
+    def crash(self, text: str, *, alone: bool) -> None:
+        """End the session, or the connection too, for what crashes in RabbitMQ, when the turn is over."""
+        connection = self.connection
+        connection.gate.shut()
+        self.crashed = True
+
+        def end() -> None:
+            connection.gate.reopen()
+            if alone:
+                self.fail(EndFault(INTERNAL_ERROR, text))
+            else:
+                connection.crash(text)
+
+        connection.after(0, end, "ends because of a message", housekeeping=True)
 
     def _fail_link(self, handle: int, fault: LinkFault) -> None:
         """Detach a link for an error, or end its session, by personality (1-0/errors/link-scope)."""
@@ -504,6 +522,8 @@ class Amqp10Session:
             raise EndFault(INVALID_FIELD, f"{before}{_shown_state(state, before)} in DISPOSITION")
         if difference(last, body.first) < 0:
             raise EndFault(INTERNAL_ERROR, f"a disposition from {body.first} to {last}")
+        if isinstance(state, c.Modified):
+            _check_annotations(state)
         settle(self, self._take(body.first, last), state)
         if not body.settled and self.open:
             answer = {**vars(body), "role": SENDER, "settled": True, "state": state}
@@ -527,9 +547,17 @@ class Amqp10Session:
 
     def annotate(self, delivery: Delivery, annotations: Mapping[Any, Any]) -> None:
         """Keep annotations of the client with a message that it gives back."""
-        found = delivery.queued.message.properties
-        properties = converted(found, names_queues=self.choices.replies_name_queues)
-        delivery.rewrite(properties.annotated(annotations))
+        properties = delivery.queued.message.properties
+        kept = {name: untyped(value) for name, value in annotations.items()}
+        if isinstance(properties, SectionProperties):
+            delivery.rewrite(properties.annotated(kept))
+            return
+        headers = {
+            str(name): value if isinstance(value, (bool, str)) else Int64(value)
+            for name, value in kept.items()
+            if isinstance(value, (int, str))
+        }
+        delivery.rewrite(properties.with_headers(headers))
 
     # --- what faults do to transfers ----------------------------------------------------------------------
 
@@ -676,11 +704,14 @@ def _release(session: Amqp10Session, deliveries: list[Delivery], state: c.Releas
     release_all(deliveries)
 
 
-def _modify(session: Amqp10Session, deliveries: list[Delivery], state: c.Modified) -> None:
-    """Requeue, or with undeliverable-here dead-letter; delivery-failed counts as a failure."""
+def _check_annotations(state: c.Modified) -> None:
     for name in state.message_annotations or {}:
         if not (isinstance(name, Symbol) and name.startswith("x-")):
             raise EndFault(INTERNAL_ERROR, f"reserved annotation key {name!r} in a modified outcome")
+
+
+def _modify(session: Amqp10Session, deliveries: list[Delivery], state: c.Modified) -> None:
+    """Requeue, or with undeliverable-here dead-letter; delivery-failed counts as a failure."""
     if state.message_annotations:
         for delivery in deliveries:
             if delivery.queue.type_name == _KEEPS_ANNOTATIONS:
@@ -688,7 +719,8 @@ def _modify(session: Amqp10Session, deliveries: list[Delivery], state: c.Modifie
     failed = bool(state.delivery_failed)
     if state.undeliverable_here:
         session.note_settled("rejected", deliveries)
-        reject_all(deliveries, ending="rejected" if failed else "refused")
+        # Without a failure it counts for no version (RabbitMQ: measured on 4.0.5 and 4.3.6).
+        reject_all(deliveries, ending="rejected" if failed else "released")
     else:
         session.note_settled("requeued", deliveries)
         release_all(deliveries, ending="failed" if failed else "released")

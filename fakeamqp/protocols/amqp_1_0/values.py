@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final
+from math import isfinite
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
+from fakeamqp.model.messages.message import Int64
 from fakeamqp.protocols.amqp_1_0.codec.types import (
     Array,
     Blank,
@@ -26,40 +29,113 @@ from fakeamqp.protocols.amqp_1_0.codec.types import (
     UInt,
     ULong,
     UShort,
+    WideBoolean,
 )
 from fakeamqp.timestamps import Timestamp
 
+if TYPE_CHECKING:
+    from fakeamqp.model.dead_letters import Death
+
 _LONGEST_TEXT: Final = 4096
 _INTS: Final = range(-(1 << 31), 1 << 31)
+_TURN: Final = 1 << 64
 _OF_TAG: Final[Mapping[str, type[Any]]] = {
     **{"b": Byte, "B": UByte, "s": Short, "U": Short, "u": UShort, "I": Int, "i": UInt},
     **{"l": int, "L": int, "f": Float, "d": float},
 }
 """Tag of a field table -> class of the value in 1.0."""
-_DROPPED: Final = (Blank, Decimal32, Decimal64, Decimal128, Char, Described)
+_NUMBERS: Final[Mapping[str, str]] = {
+    **{"b": "b", "B": "B", "s": "h", "U": "h", "u": "H", "I": "i", "i": "I", "l": "q", "L": "q"},
+    **{"f": "f", "d": "d", "T": "Q"},
+}
+"""Tag of a field table -> how `struct` reads the value."""
 
 
-def header_of(value: Any, *, inside: bool = False) -> tuple[bool, Any]:
-    """Whether 0-9-1 can carry a value of 1.0 in a header, and as what; `inside` of a list or a map."""
-    if isinstance(value, Milliseconds):
-        return True, Timestamp(value // 1000)
-    if isinstance(value, UUID):
-        return not inside, f"urn:uuid:{value}"
-    if isinstance(value, _DROPPED):
-        return False, None
-    if isinstance(value, bytes):
-        return True, value.decode("utf-8", "surrogateescape")
-    if isinstance(value, Symbol):
-        return True, str(value)
+class Unconvertible(Exception):
+    """A value at whose conversion RabbitMQ crashes."""
+
+
+# --- to 0-9-1 ----------------------------------------------------------------------------------------------
+
+
+def header_of(value: Any, *, drops: bool) -> tuple[bool, Any]:
+    """Whether a header of 0-9-1 carries a value of 1.0, and as what.
+
+    `drops` says that a decimal is left out, also one in a list or in a map; else RabbitMQ crashes at it.
+
+    Raises:
+        Unconvertible: RabbitMQ crashes (RabbitMQ: measured on 4.0.5 and 4.3.6).
+    """
+    if _is_kept_encoded(value):
+        if drops:
+            return False, None
+        raise Unconvertible(f"{value!r:.40} has no type in 0-9-1")
     if isinstance(value, list):
-        found = [header_of(each, inside=True) for each in value]
-        return True, [each for kept, each in found if kept]
+        kept = [each for each in value if not (drops and _is_kept_encoded(each))]
+        return True, [_item(each) for each in kept]
     if isinstance(value, dict):
-        entries = {str(name): header_of(each, inside=True) for name, each in value.items()}
-        return True, {name: each for name, (kept, each) in entries.items() if kept}
-    if isinstance(value, ULong) and value >= 1 << 63:
-        return True, int(value) - (1 << 64)
-    return True, value
+        pairs = [pair for pair in value.items() if not (drops and any(map(_is_kept_encoded, pair)))]
+        return True, {_name(name): _field(each) for name, each in pairs}
+    return True, _scalar_header(value)
+
+
+def _is_kept_encoded(value: Any) -> bool:
+    """Whether RabbitMQ keeps a value in its encoding, without a type."""
+    if isinstance(value, float):
+        return not isfinite(value)
+    return isinstance(value, (Blank, Decimal32, Decimal64, Decimal128))
+
+
+def _item(value: Any) -> Any:
+    """An item of a list: RabbitMQ converts fewer types there."""
+    if isinstance(value, (ULong, Array)):
+        raise Unconvertible(f"{value!r:.40} in a list")
+    if isinstance(value, list):
+        return [_item(each) for each in value]
+    return _field(value)
+
+
+def _field(value: Any) -> Any:
+    if _is_kept_encoded(value):
+        raise Unconvertible(f"{value!r:.40} in a list or a map")
+    return header_of(value, drops=True)[1]
+
+
+def _name(key: Any) -> str:
+    if isinstance(key, bytes):
+        return key.decode("utf-8", "surrogateescape")
+    if not isinstance(key, str) or isinstance(key, Char):
+        raise Unconvertible(f"{key!r:.40} is no name of a field")
+    return str(key)
+
+
+def _scalar_header(value: Any) -> Any:
+    if isinstance(value, Milliseconds):
+        return Timestamp(seconds(value) % _TURN)
+    if isinstance(value, (UUID, Char, Described)):
+        raise Unconvertible(f"{value!r:.40} has no type in 0-9-1")
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    if isinstance(value, Symbol):
+        return str(value)
+    if type(value) is int or isinstance(value, ULong):
+        return Int64(int(value) - _TURN if value >= _TURN // 2 else int(value))
+    return value
+
+
+def has_decimal(value: Any) -> bool:
+    """Whether a value is a decimal, or has one inside."""
+    if isinstance(value, (list, dict)):
+        return any(map(has_decimal, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, (Decimal32, Decimal64, Decimal128))
+
+
+def seconds(milliseconds: int) -> int:
+    """Milliseconds as whole seconds, towards zero."""
+    return milliseconds // 1000 if milliseconds >= 0 else -(-milliseconds // 1000)
+
+
+# --- from 0-9-1 --------------------------------------------------------------------------------------------
 
 
 def text_or_binary(text: str) -> str | bytes:
@@ -94,6 +170,51 @@ def _scalar(value: Any, tag: str | None) -> Any:
     return None
 
 
+def field_value(octets: bytes, offset: int = 0) -> tuple[Any, int]:
+    """The value of 1.0 for an encoded field of 0-9-1, and the offset behind it.
+
+    Raises:
+        Unconvertible: a decimal.
+    """
+    tag = chr(octets[offset])
+    offset += 1
+    if tag in _NUMBERS:
+        layout = Struct(">" + _NUMBERS[tag])
+        (number,) = layout.unpack_from(octets, offset)
+        if tag == "T":
+            return Milliseconds(signed(number * 1000)), offset + layout.size
+        return _OF_TAG[tag](number), offset + layout.size
+    if tag == "t":
+        return WideBoolean(octets[offset] != 0), offset + 1
+    if tag == "V":
+        return None, offset
+    if tag == "D":
+        raise Unconvertible("a decimal has no type in 1.0")
+    end = offset + 4 + int.from_bytes(octets[offset : offset + 4], "big")
+    offset += 4
+    if tag == "A":
+        items = []
+        while offset < end:
+            item, offset = field_value(octets, offset)
+            items.append(item)
+        return items, end
+    if tag == "F":
+        found: dict[Any, Any] = {}
+        while offset < end:
+            behind = offset + 1 + octets[offset]
+            name = octets[offset + 1 : behind].decode("utf-8", "surrogateescape")
+            value, offset = field_value(octets, behind)
+            found.setdefault(Symbol(name), value)
+        return found, end
+    value = octets[offset:end]
+    return (value if tag == "x" else text_or_binary(value.decode("utf-8", "surrogateescape"))), end
+
+
+def signed(number: int) -> int:
+    """A number as 64 bits hold it."""
+    return (number + _TURN // 2) % _TURN - _TURN // 2
+
+
 def annotation_of(value: Any, tag: str | None) -> Any:
     """A value of a header that becomes an annotation; tables become maps with symbols as keys."""
     if isinstance(value, Mapping):
@@ -110,6 +231,15 @@ def application_property_of(value: Any, tag: str | None) -> tuple[bool, Any]:
     return True, _scalar(value, tag)
 
 
+def untyped(value: Any) -> Any:
+    """A value of an outcome, without its type, which RabbitMQ infers when it writes the value (measured)."""
+    if isinstance(value, UUID):
+        value = value.bytes
+    if isinstance(value, (bytes, str)):
+        return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
+    return int(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
 # --- deaths ------------------------------------------------------------------------------------------------
 
 
@@ -120,27 +250,39 @@ def deaths_of(table: Any) -> Any:
     return Array([_death(each) for each in table], dict)
 
 
-def _death(entry: Mapping[str, Any]) -> dict[Any, Any]:
+def deaths_of_history(deaths: Iterable[Death]) -> Any:
+    """The value of x-opt-deaths for a dead letter."""
+    return Array(
+        [
+            _death(each.table(), Milliseconds(each.began * 1000), Milliseconds(each.latest * 1000))
+            for each in deaths
+        ],
+        dict,
+    )
+
+
+def _death(entry: Mapping[str, Any], first: Any = None, last: Any = None) -> dict[Any, Any]:
     time = _scalar(entry.get("time"), None)
-    said: dict[Any, Any] = {
-        Symbol("queue"): str(entry.get("queue", "")),
-        Symbol("reason"): Symbol(entry.get("reason", "")),
-        Symbol("count"): ULong(max(0, int(entry.get("count", 1)))),
-        Symbol("first-time"): time,
-        Symbol("last-time"): time,
-        Symbol("exchange"): str(entry.get("exchange", "")),
-        Symbol("routing-keys"): Array([str(key) for key in entry.get("routing-keys", ())], str),
-    }
+    said: dict[Any, Any] = {}
     expiration = entry.get("original-expiration")
     if isinstance(expiration, str) and expiration.isdecimal():
         said[Symbol("ttl")] = UInt(min(int(expiration), 0xFFFFFFFF))
-    return said
+    return {
+        **said,
+        Symbol("queue"): str(entry.get("queue", "")),
+        Symbol("reason"): Symbol(entry.get("reason", "")),
+        Symbol("count"): ULong(max(0, int(entry.get("count", 1)))),
+        Symbol("first-time"): time if first is None else first,
+        Symbol("last-time"): time if last is None else last,
+        Symbol("exchange"): str(entry.get("exchange", "")),
+        Symbol("routing-keys"): Array([str(key) for key in entry.get("routing-keys", ())], str),
+    }
 
 
 def table_of_deaths(value: Any) -> Any:
-    """The header x-death for a value of x-opt-deaths."""
+    """The header x-death for a value of x-opt-deaths; None for a value of another form."""
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-        return header_of(value)[1]
+        return None
     return [_table(each) for each in value]
 
 
@@ -149,7 +291,7 @@ def _table(death: Mapping[Any, Any]) -> dict[str, Any]:
 
     time = death.get("first-time")
     found: dict[str, Any] = {
-        "count": int(death.get("count", 1)),
+        "count": Int64(death.get("count", 1)),
         "reason": str(death.get("reason", "")),
         "queue": str(death.get("queue", "")),
         "time": datetime.fromtimestamp((time or 0) // 1000, timezone.utc),

@@ -44,7 +44,7 @@ def counts_of_lists(play: Play, counts: tuple[int, int, int]) -> None:
     peer.raw(PROTOCOL_HEADER)
     peer.send(c.Open(container_id="test"))
     peer.raw(frame(0, 0, b"\0\x53\x11" + compound(begin, *_BEGIN, code=code)))
-    peer.note(quiet=1.5)
+    peer.note()
 
 
 def application(*items: bytes, count: int = 2, code: int = 0xC1, missing: int = 0) -> bytes:

@@ -7,24 +7,40 @@ from functools import partial
 from typing import Any
 
 from compat_tests.differential.amqp_1_0.peers import Peer
+from compat_tests.differential.amqp_1_0.stages import Stage
+from compat_tests.differential.raw_client import RawClient
 from compat_tests.scripted.amqp_1_0 import message
 
 
 class Play:
-    """One scenario on one broker. `queue` names a queue that `declare` makes."""
+    """One scenario on one broker.
 
-    def __init__(self, connect: Callable[[], Any], name: str) -> None:
+    Args:
+        stage: the broker.
+        name: of the scenario; those of queues and exchanges begin with it.
+        reads: by peer, how many frames each look found where the scenario was played before.
+    """
+
+    def __init__(self, stage: Stage, name: str, reads: dict[int, list[int]]) -> None:
+        self.stage = stage
         self.lines: list[str] = []
         self.peers: list[Peer] = []
         self.prefix = f"d-{name}"
-        self._connect = connect
+        self._reads = reads
+        self._older: list[RawClient] = []
         self._made: list[str] = []
         self._manager: Peer | None = None
 
     def peer(self, name: str = "") -> Peer:
-        peer = Peer(self._connect(), self.lines, name)
+        peer = Peer(self.stage, self.lines, name, self._reads.setdefault(len(self.peers), []))
         self.peers.append(peer)
         return peer
+
+    def older(self, **settings: Any) -> RawClient:
+        """A client of 0-9-1 with channel 1."""
+        client = self.stage.older(**settings)
+        self._older.append(client)
+        return client
 
     @property
     def manager(self) -> Peer:
@@ -70,15 +86,25 @@ class Play:
         for path in self._made:
             self.manager.ask("DELETE", path)
         for peer in self.peers:
-            peer.transport.close()
+            peer.transport.drop()
+        for client in self._older:
+            client.close()
 
 
 SCENARIOS: dict[str, Callable[[Play], None]] = {}
+ALONE: set[str] = set()
+"""Names of scenarios during which no other is played: they change the whole broker, as an operator."""
 
 
 def scenario(function: Callable[[Play], None]) -> Callable[[Play], None]:
     SCENARIOS[function.__name__] = function
     return function
+
+
+def alone(function: Callable[[Play], None]) -> Callable[[Play], None]:
+    """A scenario that changes the whole broker."""
+    ALONE.add(function.__name__)
+    return scenario(function)
 
 
 def _with(function: Callable[[Play, Any], None], value: Any, play: Play) -> None:

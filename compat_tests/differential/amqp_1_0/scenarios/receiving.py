@@ -135,6 +135,8 @@ def lost(play: Play, body: c.Composite) -> None:
         peer.frames()
         peer.send(body)
         peer.note()
+        if isinstance(body, c.Close):
+            peer.transport.drop()
         other = play.peer("other").session()
         other.receiver(queue, 0, 5)
         other.note()
@@ -187,6 +189,7 @@ def tags(play: Play) -> None:
         peer.settle(c.Released(), 0)
         peer.note()
         peer.receiver(queue, 2, 10)
+        peer.note()
         peer.settle(c.Accepted(), 2)
         peer.transfer()
         peer.note()

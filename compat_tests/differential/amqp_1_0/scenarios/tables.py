@@ -68,7 +68,7 @@ def _frames(peer: Peer, links: int) -> list[tuple[Any, bytes]]:
     found: list[tuple[Any, bytes]] = []
     ends = time.monotonic() + 10
     while True:
-        more = peer.frames(0.4)
+        more = peer.frames()
         found += [(body, payload) for _, body, payload in more]
         kinds = [type(body) for body, _ in found]
         if not more and (kinds.count(c.Attach) == links or c.End in kinds or time.monotonic() > ends):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
-from compat_tests.differential.amqp_1_0.peers import FakeTransport, Peer
 from compat_tests.differential.amqp_1_0.scenarios.play import KINDS, QUEUES, Play, each, filled, scenario
 from compat_tests.scripted.amqp_1_0 import filters
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
@@ -13,14 +11,6 @@ from fakeamqp.protocols.amqp_1_0.codec.types import Int, Symbol, UInt, ULong
 
 _TIMEOUT = 1000
 PROPERTY = {Symbol("rabbitmq:consumer-timeout"): UInt(_TIMEOUT)}
-
-
-def wait(peer: Peer, seconds: float) -> None:
-    """Let time pass, on the clock of the broker."""
-    if isinstance(peer.transport, FakeTransport):
-        peer.transport.advance(seconds)
-    else:
-        time.sleep(seconds)
 
 
 OUTCOMES = {
@@ -36,7 +26,7 @@ def timeout_argument(play: Play, kind: str) -> None:
     queue, peer = filled(play, kind, 2, **({} if kind == "classic" else {"x_consumer_timeout": _TIMEOUT}))
     peer.receiver(queue, 1, 1)
     peer.note("got")
-    wait(peer, 2.5)
+    peer.stage.pass_time(2.5)
     peer.note("late")
     play.count(queue)
 
@@ -46,7 +36,7 @@ def timeout_property(play: Play, kind: str) -> None:
     queue, peer = filled(play, kind, 1)
     peer.receiver(queue, 1, 1, properties=PROPERTY)
     peer.note("got")
-    wait(peer, 2.5)
+    peer.stage.pass_time(2.5)
     peer.note("late")
     play.count(queue)
 
@@ -57,7 +47,7 @@ def timeout_property_types(play: Play, value: Any) -> None:
     queue, peer = filled(play, "quorum", 1)
     peer.receiver(queue, 1, 1, properties={Symbol("rabbitmq:consumer-timeout"): value})
     peer.note("got")
-    wait(peer, 2.5)
+    peer.stage.pass_time(2.5)
     peer.note("not late")
 
 
@@ -79,7 +69,7 @@ def timeout_settled(play: Play, state: Any) -> None:
     queue, peer = filled(play, "quorum", 2)
     peer.receiver(queue, 1, 1, properties=PROPERTY)
     peer.note("got")
-    wait(peer, 2.5)
+    peer.stage.pass_time(2.5)
     peer.note("late")
     if state is None:
         peer.settle(c.Released(), 0, settled=False)
@@ -97,7 +87,7 @@ def timeout_without_settling(play: Play) -> None:
     queue, peer = filled(play, "quorum", 3)
     peer.receiver(queue, 1, 1, properties=PROPERTY)
     peer.note("got")
-    wait(peer, 2.5)
+    peer.stage.pass_time(2.5)
     peer.note("late")
     peer.flow(1, link_credit=3, delivery_count=1, echo=True)
     peer.note("credit")
@@ -116,7 +106,7 @@ def timeout_several(play: Play) -> None:
     peer.receiver(queue, 1, 4, properties=PROPERTY)
     peer.note("got")
     peer.settle(c.Accepted(), 1)
-    wait(peer, 2.5)
+    peer.stage.pass_time(2.5)
     peer.note("late")
     peer.settle(c.Released(), 0, 3)
     peer.note("settled")
@@ -129,7 +119,7 @@ def timeout_ends(play: Play, body: c.Composite | None) -> None:
     queue, peer = filled(play, "quorum", 1)
     peer.receiver(queue, 1, 1, properties=PROPERTY)
     peer.note("got")
-    wait(peer, 2.5)
+    peer.stage.pass_time(2.5)
     peer.note("late")
     if body is None:
         peer.transport.close()
@@ -150,7 +140,7 @@ def timeout_single_active(play: Play) -> None:
     other = play.peer("other").session()
     other.receiver(queue, 0, 5)
     other.note("waits")
-    wait(peer, 2.5)
+    peer.stage.pass_time(2.5)
     peer.note("late")
     other.note("active")
     peer.settle(c.Released(), 0)
@@ -163,7 +153,7 @@ def timeout_settled_link(play: Play) -> None:
     queue, peer = filled(play, "quorum", 1)
     peer.receiver(queue, 1, 1, snd_settle_mode=1, properties=PROPERTY)
     peer.note("got")
-    wait(peer, 2.5)
+    peer.stage.pass_time(2.5)
     peer.note("nothing")
     play.count(queue)
 

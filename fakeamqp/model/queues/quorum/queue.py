@@ -144,7 +144,7 @@ class QuorumQueue(Queue):
         if expiry is not None:
             expires_at = self.virtual_host.now() + max(expiry, _SHORTEST_LIFE)
             self._perishable = True
-        size = len(message.body)
+        size = len(message.body) + message.further_bytes
         if self.choices.counts_properties:
             size += len(message.properties_bytes)
         self._next_position += 1

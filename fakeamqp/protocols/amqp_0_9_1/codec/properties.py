@@ -57,11 +57,16 @@ _read_short = _short.unpack_from
 
 
 class SingleHeaders(dict[str, "FieldValue"]):
-    """Headers of which a client sent some twice: the first of each name. `last` has the last of each."""
+    """Headers that a client sent in another order, or some of them twice: the first of each name, sorted."""
 
-    __slots__ = ("last",)
+    __slots__ = ("published",)
 
-    last: dict[str, FieldValue]
+    published: RawTable
+
+    @property
+    def last(self) -> dict[str, FieldValue]:
+        """The last of each name, in the order in which they were sent."""
+        return {name: value for name, value, _ in exact_fields(*self.published)}
 
 
 class Properties(Record):
@@ -144,9 +149,8 @@ class Properties(Record):
         changed = copy.copy(self)
         changed.headers = grammar.decode(written, 0, len(written))[0]
         changed._raw_headers = written, grammar
-        if len(written) < len(octets):
-            changed.headers = SingleHeaders(changed.headers)
-            changed.headers.last = {name: value for name, value, _ in exact_fields(octets, grammar)}
+        changed.headers = SingleHeaders(changed.headers)
+        changed.headers.published = raw
         return changed
 
     def exact_headers(self) -> tuple[tuple[str, FieldValue, bytes], ...] | None:

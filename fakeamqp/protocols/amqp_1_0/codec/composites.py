@@ -159,6 +159,16 @@ class Composite:
                 raise FieldError(f"{cls.NAME} lacks {field.name}")
         return found
 
+    @classmethod
+    def unchecked(cls, items: list[Any]) -> Self:
+        """From the list of its values, whatever their types are; DecodeError for too many."""
+        if len(items) > len(cls.FIELDS):
+            raise DecodeError(f"{cls.NAME} has {len(items)} fields, not {len(cls.FIELDS)} at most")
+        found = cls()
+        for field, value in zip(cls.FIELDS, items, strict=False):
+            found.__dict__[field.attribute] = value
+        return found
+
     def or_default(self, attribute: str) -> Any:
         """The value of a field, or what its absence means."""
         value = getattr(self, attribute)
@@ -166,14 +176,14 @@ class Composite:
             return value
         return next(field.default for field in self.FIELDS if field.attribute == attribute)
 
-    def encode(self) -> bytes:
-        """Its bytes, without nulls at the end."""
+    def encode(self, *, nulls: bool = False) -> bytes:
+        """Its bytes, without nulls at the end unless `nulls` asks for them."""
         own = self.__dict__
         items = [
             b"\x40" if (value := own[field.attribute]) is None else field.write(value)
             for field in self.FIELDS
         ]
-        while items and items[-1] == b"\x40":
+        while items and items[-1] == b"\x40" and not nulls:
             items.pop()
         return self._prefix + (encode_items(items) if items else b"\x45")
 

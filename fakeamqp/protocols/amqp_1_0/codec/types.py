@@ -30,6 +30,10 @@ class Char(str):
     __slots__ = ()
 
 
+class WideBoolean(int):
+    """A boolean that is written with two bytes, as RabbitMQ writes those of 0-9-1."""
+
+
 class UByte(int):
     """8 bits, unsigned."""
 
@@ -237,10 +241,13 @@ def _map(width: int) -> Reader:
         items, end = _items(data, offset, width, depth)
         if len(items) % 2:
             raise DecodeError("a map has a key without a value")
+        found: dict[Any, Any] = {}
         try:
-            return dict(zip(items[::2], items[1::2], strict=True)), end
+            for key, value in zip(items[::2], items[1::2], strict=True):
+                found.setdefault(key, value)  # RabbitMQ finds the first of two entries of one key.
         except TypeError:
             raise DecodeError("a key of a map is a list or a map") from None
+        return found, end
 
     return read
 
@@ -534,6 +541,7 @@ def _encode_described(value: Described) -> bytes:
 _ENCODERS: dict[type[Any], Callable[[Any], bytes]] = {
     type(None): lambda value: b"\x40",
     bool: lambda value: b"\x41" if value else b"\x42",
+    WideBoolean: _packed(0x56, "B"),
     UByte: _packed(0x50, "B"),
     UShort: _packed(0x60, "H"),
     UInt: encode_uint,

@@ -238,7 +238,7 @@ class Dialect10(Dialect):
         if read is None or not isinstance(read[0], c.Transfer):
             return None
         try:
-            return read_message(read[1], durable=False, names_queues=True)
+            return read_message(read[1])
         except WireError:
             return None
 
@@ -348,7 +348,7 @@ def _word(value: Any) -> str:
 
 def _shown_message(payload: bytes) -> str:
     try:
-        _, body = read_message(payload, durable=False, names_queues=True)
+        _, body = read_message(payload)
     except WireError:
         return f"({len(payload)} bytes)"
     return short(body)

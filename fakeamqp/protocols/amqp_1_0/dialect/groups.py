@@ -120,7 +120,7 @@ class FrameOf10(FrameGroup):
             self._content = None
             if self.method is not None and self.inline:
                 with suppress(WireError):
-                    self._content = read_message(self._payload, durable=False, names_queues=True)
+                    self._content = read_message(self._payload)
         content: tuple[SectionProperties, bytes] | None = self._content
         return content
 

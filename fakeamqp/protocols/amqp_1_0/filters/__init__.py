@@ -167,10 +167,9 @@ def _is(descriptor: Any, descriptors: tuple[str, ULong]) -> bool:
 
 def _passing(session: Amqp10Session, tests: list[Test]) -> Callable[[Message], bool]:
     """Whether a message passes all tests. Where RabbitMQ crashes, the session of the consumer ends."""
-    names_queues = session.choices.replies_name_queues
 
     def passes(message: Message) -> bool:
-        properties = converted(message.properties, names_queues=names_queues)
+        properties = converted(message.properties, session.choices)
         try:
             return all(test(properties) for test in tests)
         except OverflowError as problem:

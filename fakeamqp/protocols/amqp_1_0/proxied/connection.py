@@ -414,11 +414,9 @@ def _framed(number: int, body: c.Composite) -> bytes:
 
 def _message(octets: bytes) -> tuple[SectionProperties, bytes]:
     try:
-        properties, body = read_message(octets, durable=False, names_queues=True)
-        _ = properties.fields
+        return read_message(octets)
     except WireError:
         return SectionProperties(), octets
-    return properties, body
 
 
 def _delivery(held: Held, number: int, delivery_id: int) -> tuple[Any, ...]:
