@@ -160,7 +160,7 @@ PROTOCOLS = (
         ("links",),
         connection="server_connection:Amqp10Connection",
         sections="from_sections:message_of",
-        proxied="proxied.connection:ProxiedConnection",
+        proxied="proxied.connection:ProxiedAmqp10Connection",
     ),
     Row(
         "0-9",

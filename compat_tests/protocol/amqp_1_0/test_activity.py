@@ -258,7 +258,7 @@ def test_consumers_have_no_timeout_before_rabbitmq_4_3(rabbitmq_4_0: Server) -> 
 # --- tags --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("1-0/transfer/delivery-tag")
+@pytest.mark.rule("1-0/transfer/tags-of-queues")
 @pytest.mark.parametrize(("kind", "tag"), [("classic", b""), ("quorum", b"\0" * 4), ("stream", b"\0" * 4)])
 def test_settled_delivery_has_a_tag_unless_it_comes_from_a_classic_queue(
     server: Server, kind: str, tag: bytes

@@ -49,7 +49,7 @@ class Destination(NamedTuple):
         return subject if isinstance(subject, str) else ""
 
 
-class Endpoint(NamedTuple):
+class AddressedNode(NamedTuple):
     """What an address of version 1 names: a queue, or an exchange.
 
     `declares` says that the queue is declared where there is none.
@@ -114,7 +114,7 @@ def queue_address(name: str) -> str:
 _KINDS: Final = ("exchange", "queue", "topic", "temp-queue")
 
 
-def version_one_endpoint(address: str, *, of_target: bool) -> Endpoint:
+def version_one_endpoint(address: str, *, of_target: bool) -> AddressedNode:
     """What an address of version 1 names. "/queue" without a name is for targets only. BadVersionOne."""
     match address.split("/"):
         case [name]:
@@ -128,16 +128,16 @@ def version_one_endpoint(address: str, *, of_target: bool) -> Endpoint:
     raise BadVersionOne(None, address)
 
 
-def _endpoint(kind: str, rest: list[str], of_target: bool) -> Endpoint:
+def _endpoint(kind: str, rest: list[str], of_target: bool) -> AddressedNode:
     match kind, rest:
         case "exchange", [name] if name:
-            return Endpoint(Destination(_unescaped(name), None if of_target else ""))
+            return AddressedNode(Destination(_unescaped(name), None if of_target else ""))
         case "exchange", [name, key] if name:
-            return Endpoint(Destination(_unescaped(name), _unescaped(key) or (None if of_target else "")))
+            return AddressedNode(Destination(_unescaped(name), _unescaped(key) or (None if of_target else "")))
         case "queue", [] if of_target:
-            return Endpoint(Destination("", None))
+            return AddressedNode(Destination("", None))
         case "topic", [key] if key:
-            return Endpoint(Destination("amq.topic", _unescaped(key)))
+            return AddressedNode(Destination("amq.topic", _unescaped(key)))
         case "queue", [name] if name:
             return _of_queue(name)
         case "amqqueue", [name] if name:
@@ -147,9 +147,9 @@ def _endpoint(kind: str, rest: list[str], of_target: bool) -> Endpoint:
     raise BadVersionOne(kind, "".join(f"/{each}" for each in rest))
 
 
-def _of_queue(name: str) -> Endpoint:
+def _of_queue(name: str) -> AddressedNode:
     name = _unescaped(name)
-    return Endpoint(Destination("", name), name, True)
+    return AddressedNode(Destination("", name), name, True)
 
 
 def _unescaped(text: str) -> str:

@@ -19,7 +19,7 @@ from fakeamqp.protocols.amqp_1_0.addresses import (
     BadVersionOne,
     CrashingAddress,
     Destination,
-    Endpoint,
+    AddressedNode,
     VersionOne,
     destination_of,
     queue_address,
@@ -174,7 +174,7 @@ def _bound_queue(session: Amqp10Session, source: c.Source, destination: Destinat
 # --- version 1 ---------------------------------------------------------------------------------------------
 
 
-def _version_one(session: Amqp10Session, terminus: c.Source | c.Target, *, of_target: bool) -> Endpoint:
+def _version_one(session: Amqp10Session, terminus: c.Source | c.Target, *, of_target: bool) -> AddressedNode:
     """What an address of version 1 names, where these are permitted; its queue is declared."""
     address = terminus.address
     if not session.broker.features.permitted("amqp_address_v1"):

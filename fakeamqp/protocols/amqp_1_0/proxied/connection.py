@@ -20,7 +20,7 @@ from fakeamqp.protocols.amqp_1_0.dialect import DIALECT
 from fakeamqp.protocols.amqp_1_0.messages import SectionProperties, read_message
 from fakeamqp.protocols.amqp_1_0.proxied.session import (
     MASK,
-    Held,
+    HeldDelivery,
     ProxiedLink,
     ProxiedSession,
     destination,
@@ -30,7 +30,7 @@ from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.protocols.base.proxied.client_leg import ClientLeg, log
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_1_0.proxied.port import ProxiedFaultPort
+    from fakeamqp.protocols.amqp_1_0.proxied.port import ProxiedAmqp10FaultPort
     from fakeamqp.protocols.base.proxied.legs import BrokerLeg
 
 _CLOSE_TIMEOUT = 30.0
@@ -39,7 +39,7 @@ _LARGEST_FRAME = 16 * 1024 * 1024
 _VIRTUAL_HOST = "vhost:"
 
 
-class FrameCutter:
+class Amqp10FrameCutter:
     """See `fakeamqp.protocols.base.proxied.client_leg.Cutter`."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class FrameCutter:
         return rest
 
 
-class ProxiedConnection(ClientLeg):
+class ProxiedAmqp10Connection(ClientLeg):
     """The leg to a client that has sent the protocol header of 1.0; it takes the place of `before`."""
 
     protocol: str = "1-0"
@@ -103,17 +103,17 @@ class ProxiedConnection(ClientLeg):
         self.await_broker()
         self.use(self)
 
-    def new_cutter(self) -> FrameCutter:
-        return FrameCutter()
+    def new_cutter(self) -> Amqp10FrameCutter:
+        return Amqp10FrameCutter()
 
     # --- for the model, faults and views ----------------------------------------------------------------
 
     @cached_property
-    def fault_port(self) -> ProxiedFaultPort:
+    def fault_port(self) -> ProxiedAmqp10FaultPort:
         """The fault port of this connection."""
-        from fakeamqp.protocols.amqp_1_0.proxied.port import ProxiedFaultPort
+        from fakeamqp.protocols.amqp_1_0.proxied.port import ProxiedAmqp10FaultPort
 
-        return ProxiedFaultPort(self)
+        return ProxiedAmqp10FaultPort(self)
 
     @property
     def open_channels(self) -> tuple[ProxiedSession, ...]:
@@ -162,7 +162,7 @@ class ProxiedConnection(ClientLeg):
         """Forward whole frames of the client that a fault had kept. A duplicate is not `counted`."""
         duplicate: UInt | None = None
         parts: list[bytes] = []
-        cut = list(FrameCutter().cut(frames))
+        cut = list(Amqp10FrameCutter().cut(frames))
         for kind, number, payload, octets in cut:
             body, rest = _decoded(kind, payload)
             if not counted and isinstance(body, c.Transfer):
@@ -271,7 +271,7 @@ class ProxiedConnection(ClientLeg):
         exchange, key = (str(said.get(name, "")) for name in ("x-exchange", "x-routing-key"))
         message = Message(exchange, key, properties, content)
         message.published_at = self.state.clock.time()
-        held = Held(link.broker_id, link, message, settled)
+        held = HeldDelivery(link.broker_id, link, message, settled)
         number = session.delivered(held, count)
         tap = self.state.tap
         if tap is not None:
@@ -371,7 +371,7 @@ class ProxiedConnection(ClientLeg):
         self.settled(session, "requeued", list(session.held.items()))
         session.held.clear()
 
-    def settled(self, session: ProxiedSession, event: str, held: list[tuple[int, Held]]) -> None:
+    def settled(self, session: ProxiedSession, event: str, held: list[tuple[int, HeldDelivery]]) -> None:
         """Report that the client settles these deliveries."""
         tap = self.state.tap
         if tap is not None:
@@ -393,7 +393,7 @@ class ProxiedConnection(ClientLeg):
 
     def __repr__(self) -> str:
         state = "over" if self.gone else "closing" if self.closing else "open" if self.opened else "opening"
-        return f"<ProxiedConnection {self.name} {state} sessions={len(self.sessions)}>"
+        return f"<ProxiedAmqp10Connection {self.name} {state} sessions={len(self.sessions)}>"
 
 
 def _decoded(kind: int, payload: bytes) -> tuple[Any, bytes]:
@@ -419,7 +419,7 @@ def _message(octets: bytes) -> tuple[SectionProperties, bytes]:
         return SectionProperties(), octets
 
 
-def _delivery(held: Held, number: int, delivery_id: int) -> tuple[Any, ...]:
+def _delivery(held: HeldDelivery, number: int, delivery_id: int) -> tuple[Any, ...]:
     """The values of an event about a delivery, its message first."""
     queue = held.link.source_queue or ""
     return held.message, queue, str(int(held.link.handle)), number, delivery_id
@@ -434,13 +434,13 @@ class Frame(NamedTuple):
     octets: bytes
 
 
-Handler = Callable[[ProxiedConnection, Frame], "bool | list[Any]"]
+Handler = Callable[[ProxiedAmqp10Connection, Frame], "bool | list[Any]"]
 """Looks at a frame. Returns True to pass it, False to drop it, or performatives in its place."""
 
 # --- the client's frames ---------------------------------------------------------------------------------
 
 
-def _sasl_init(connection: ProxiedConnection, given: Frame) -> bool:
+def _sasl_init(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
     body = given.body
     parts = (body.initial_response or b"").split(b"\0")
     if body.mechanism == "PLAIN" and len(parts) == 3:
@@ -448,7 +448,7 @@ def _sasl_init(connection: ProxiedConnection, given: Frame) -> bool:
     return True
 
 
-def _open(connection: ProxiedConnection, given: Frame) -> bool:
+def _open(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
     body = given.body
     connection.client_properties = {str(name): each for name, each in (body.properties or {}).items()}
     connection.container_id = body.container_id
@@ -458,13 +458,13 @@ def _open(connection: ProxiedConnection, given: Frame) -> bool:
     return True
 
 
-def _begin(connection: ProxiedConnection, given: Frame) -> bool:
+def _begin(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
     number, body = given.number, given.body
     connection.sessions[number] = ProxiedSession(number, body)
     return True
 
 
-def _attach(connection: ProxiedConnection, given: Frame) -> bool:
+def _attach(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
     number, body = given.number, given.body
     session = connection.sessions.get(number)
     if session is not None:
@@ -472,7 +472,7 @@ def _attach(connection: ProxiedConnection, given: Frame) -> bool:
     return True
 
 
-def _client_flow(connection: ProxiedConnection, given: Frame) -> bool | list[Any]:
+def _client_flow(connection: ProxiedAmqp10Connection, given: Frame) -> bool | list[Any]:
     number, body = given.number, given.body
     session = connection.sessions.get(number)
     if session is None:
@@ -494,7 +494,7 @@ def _client_flow(connection: ProxiedConnection, given: Frame) -> bool | list[Any
     return [body]
 
 
-def _client_transfer(connection: ProxiedConnection, given: Frame) -> bool:
+def _client_transfer(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
     number, body, rest = given.number, given.body, given.rest
     session = connection.sessions.get(number)
     link = None if session is None else session.by_handle.get(body.handle)
@@ -514,7 +514,7 @@ def _client_transfer(connection: ProxiedConnection, given: Frame) -> bool:
     return True
 
 
-def _client_disposition(connection: ProxiedConnection, given: Frame) -> bool | list[Any]:
+def _client_disposition(connection: ProxiedAmqp10Connection, given: Frame) -> bool | list[Any]:
     number, body = given.number, given.body
     session = connection.sessions.get(number)
     if session is None or not body.role:
@@ -527,7 +527,7 @@ def _client_disposition(connection: ProxiedConnection, given: Frame) -> bool | l
     return True if told is None else told
 
 
-def _client_detach(connection: ProxiedConnection, given: Frame) -> bool:
+def _client_detach(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
     number, body = given.number, given.body
     session = connection.sessions.get(number)
     link = None if session is None else session.by_handle.get(body.handle)
@@ -539,13 +539,15 @@ def _client_detach(connection: ProxiedConnection, given: Frame) -> bool:
     return True
 
 
-def _detached(connection: ProxiedConnection, session: ProxiedSession, link: ProxiedLink, side: str) -> None:
+def _detached(
+    connection: ProxiedAmqp10Connection, session: ProxiedSession, link: ProxiedLink, side: str
+) -> None:
     link.closing.discard(side)
     if not link.closing:
         _forget_link(connection, session, link)
 
 
-def _forget_link(connection: ProxiedConnection, session: ProxiedSession, link: ProxiedLink) -> None:
+def _forget_link(connection: ProxiedAmqp10Connection, session: ProxiedSession, link: ProxiedLink) -> None:
     if session.by_handle.get(link.handle) is link:
         del session.by_handle[link.handle]
     for handle in [handle for handle, each in session.by_broker_handle.items() if each is link]:
@@ -572,14 +574,14 @@ _FROM_CLIENT: dict[type[Any], Handler] = {
 # --- the broker's frames ---------------------------------------------------------------------------------
 
 
-def _opened(connection: ProxiedConnection, given: Frame) -> bool:
+def _opened(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
     connection.opened = True
     connection.report("opened", f"virtual host {connection.virtual_host_name!r}")
     connection.set_blocked(connection.state.blocked_reason)
     return True
 
 
-def _begun(connection: ProxiedConnection, given: Frame) -> bool:
+def _begun(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
     number, body = given.number, given.body
     session = connection.sessions.get(number if body.remote_channel is None else body.remote_channel)
     if session is None:
@@ -592,7 +594,7 @@ def _begun(connection: ProxiedConnection, given: Frame) -> bool:
     return session.open
 
 
-def _attached(connection: ProxiedConnection, given: Frame) -> bool:
+def _attached(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
     number, body = given.number, given.body
     session = connection.by_broker_channel.get(number)
     named = [
@@ -607,7 +609,7 @@ def _attached(connection: ProxiedConnection, given: Frame) -> bool:
     return True
 
 
-def _broker_flow(connection: ProxiedConnection, given: Frame) -> bool | list[Any]:
+def _broker_flow(connection: ProxiedAmqp10Connection, given: Frame) -> bool | list[Any]:
     number, body = given.number, given.body
     session = connection.by_broker_channel.get(number)
     if session is None:
@@ -633,7 +635,7 @@ def _broker_flow(connection: ProxiedConnection, given: Frame) -> bool | list[Any
     return [body]
 
 
-def _broker_transfer(connection: ProxiedConnection, given: Frame) -> bool | list[Any]:
+def _broker_transfer(connection: ProxiedAmqp10Connection, given: Frame) -> bool | list[Any]:
     """Pass the transfers of a delivery together; those that fill the client's window, as they are."""
     number, body, rest = given.number, given.body, given.rest
     session = connection.by_broker_channel.get(number)
@@ -670,7 +672,7 @@ def _broker_transfer(connection: ProxiedConnection, given: Frame) -> bool | list
     return False
 
 
-def _broker_disposition(connection: ProxiedConnection, given: Frame) -> bool | list[Any]:
+def _broker_disposition(connection: ProxiedAmqp10Connection, given: Frame) -> bool | list[Any]:
     number, body = given.number, given.body
     session = connection.by_broker_channel.get(number)
     if session is None:
@@ -681,7 +683,7 @@ def _broker_disposition(connection: ProxiedConnection, given: Frame) -> bool | l
     return True if told is None else told
 
 
-def _broker_detach(connection: ProxiedConnection, given: Frame) -> bool:
+def _broker_detach(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
     number, body = given.number, given.body
     session = connection.by_broker_channel.get(number)
     link = None if session is None else session.by_broker_handle.get(body.handle)
@@ -693,7 +695,7 @@ def _broker_detach(connection: ProxiedConnection, given: Frame) -> bool:
     return True
 
 
-def _broker_end(connection: ProxiedConnection, given: Frame) -> bool:
+def _broker_end(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
     number = given.number
     session = connection.by_broker_channel.get(number)
     if session is not None:
@@ -701,7 +703,7 @@ def _broker_end(connection: ProxiedConnection, given: Frame) -> bool:
     return True
 
 
-def _broker_close(connection: ProxiedConnection, given: Frame) -> bool:
+def _broker_close(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
     connection.close_confirmed()
     return True
 

@@ -10,20 +10,20 @@ from fakeamqp.protocols.amqp_1_0.dialect import DIALECT
 from fakeamqp.protocols.amqp_1_0.replies import INTERNAL_ERROR, LIMIT_EXCEEDED, error
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_1_0.proxied.connection import ProxiedConnection
+    from fakeamqp.protocols.amqp_1_0.proxied.connection import ProxiedAmqp10Connection
     from fakeamqp.protocols.amqp_1_0.proxied.session import ProxiedLink, ProxiedSession
 
 _REFUSED = "refused by a fault that the test asked for"
 
 
-class ProxiedFaultPort(FaultPort):
+class ProxiedAmqp10FaultPort(FaultPort):
     """The fault port of one connection through a proxy."""
 
     __slots__ = ("_connection",)
 
     protocol: str = "1-0"
 
-    def __init__(self, connection: ProxiedConnection) -> None:
+    def __init__(self, connection: ProxiedAmqp10Connection) -> None:
         self._connection = connection
 
     # --- the connection ---------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ _AHEAD: Final = 0x40000000
 numbers apart (measured on 4.3.6 and 4.0.5)."""
 
 
-class Held(NamedTuple):
+class HeldDelivery(NamedTuple):
     """A delivery to the client; `broker_id` is None for a duplicate, which the broker does not know."""
 
     broker_id: int | None
@@ -117,9 +117,9 @@ class ProxiedSession:
         """How many transfers the broker takes at once, as it said last."""
         self.stopped: bool = False
         """True while the proxy closes the window for publishers."""
-        self.held: dict[int, Held] = {}
+        self.held: dict[int, HeldDelivery] = {}
         """By the client's id: the deliveries that it has to settle."""
-        self._last: tuple[int, Held] | None = None
+        self._last: tuple[int, HeldDelivery] | None = None
         """The latest delivery to the client."""
         self._withheld = 0
         self._asked: dict[int, int] = {}
@@ -195,7 +195,7 @@ class ProxiedSession:
         self.shift_out -= 1
         self._shift_ids -= not more
 
-    def delivered(self, held: Held, transfers: int) -> int:
+    def delivered(self, held: HeldDelivery, transfers: int) -> int:
         """The broker has sent a delivery. Returns the client's id."""
         assert held.broker_id is not None
         number = int(self.client_id(held.broker_id))
@@ -234,7 +234,7 @@ class ProxiedSession:
         assert self._last is not None
         return self._next(self._last[1]._replace(broker_id=None), transfers)
 
-    def _next(self, held: Held, transfers: int) -> int:
+    def _next(self, held: HeldDelivery, transfers: int) -> int:
         assert self._last is not None
         number = (self._last[0] + 1) & MASK
         self._count(held.link, transfers, 1)
@@ -245,13 +245,15 @@ class ProxiedSession:
 
     # --- settlement -------------------------------------------------------------------------------------
 
-    def holds(self, body: c.Disposition) -> list[tuple[int, Held]]:
+    def holds(self, body: c.Disposition) -> list[tuple[int, HeldDelivery]]:
         """The deliveries that a disposition concerns, by the client's ids."""
         last = body.first if body.last is None else body.last
         count = _serial(last - body.first) + 1
         return [(number, each) for number, each in self.held.items() if 0 <= number - body.first < count]
 
-    def settle(self, body: c.Disposition) -> tuple[list[tuple[int, Held]], list[c.Disposition] | None]:
+    def settle(
+        self, body: c.Disposition
+    ) -> tuple[list[tuple[int, HeldDelivery]], list[c.Disposition] | None]:
         """Take a settlement of the client: what it settles, and what the broker gets, None for the same."""
         found = self.holds(body)
         for number, _ in found:
@@ -278,7 +280,7 @@ class ProxiedSession:
 
 
 class _Ledger(NamedTuple):
-    outstanding: Mapping[int, Held]
+    outstanding: Mapping[int, HeldDelivery]
 
 
 def destination(address: Any) -> Destination | None:
