@@ -154,6 +154,11 @@ class SendingLink:
             )
         )
 
+    def stop(self) -> None:
+        """Get nothing more, not even what is given back now."""
+        self.grant.set_messages(0)
+        self.subscription.queue.withdraw(self.subscription)
+
     def end(self) -> None:
         """End the subscription; what the client holds of it returns to the queue."""
         if self.ended:
@@ -164,8 +169,7 @@ class SendingLink:
         outstanding = session.ledger.outstanding
         mine = [tag for tag, each in outstanding.items() if each.holder is self.subscription]
         held = [outstanding.pop(tag) for tag in mine]
-        self.grant.set_messages(0)
-        self.subscription.queue.withdraw(self.subscription)
+        self.stop()
         session.note_settled("requeued", held)
         # A quorum queue takes a detach as a release (RabbitMQ: measured on 4.3.6).
         ending: Ending = "released" if self.subscription.queue.type_name == "quorum" else "lost"
@@ -196,6 +200,8 @@ class SendingLink:
         )
         beyond = ((seen + body.link_credit - self.delivery_count + 0x80000000) & _MASK) - 0x80000000
         queue = self.subscription.queue
+        if beyond > 0 and not self.grant.open:
+            queue.granted(self.subscription)
         self.grant.set_messages(max(0, beyond))
         if body.drain:
             # Also to a full transport: what is left of the credit would be lost.
