@@ -124,7 +124,9 @@ class Peer:
         while True:
             found += self._taken()
             if wanted <= Counter(type(body) for _, body, _ in found):
-                self._left = [each for each in found if type(each.what) not in wanted and not _opens(each.what)]
+                self._left = [
+                    each for each in found if type(each.what) not in wanted and not _opens(each.what)
+                ]
                 return [each for each in found if type(each.what) in wanted]
             if time.monotonic() > ends or self.transport.closed:
                 break

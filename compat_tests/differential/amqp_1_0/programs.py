@@ -1,8 +1,8 @@
 """Random programs: peers of 1.0 and clients of 0-9-1 on the same queues of all types.
 
-A program is drawn from a seed before it is played, so that both brokers get the same steps. Between two steps
-everything that the first one sets going comes to rest; what it brings about is compared as a set, since queues,
-sessions and connections are processes of their own in RabbitMQ.
+A program is drawn from a seed before it is played, so that both brokers get the same steps. Between two
+steps everything that the first one sets going comes to rest; what it brings about is compared as a set, since
+queues, sessions and connections are processes of their own in RabbitMQ.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def drawn(seed: int) -> Program:
     """The program of a seed."""
     chance = random.Random(seed)
     queues = []
-    for number in range(2):
+    for _ in range(2):
         kind = chance.choice(KINDS)
         arguments: dict[str, Any] = {}
         if kind != "stream" and chance.random() < 0.5:
@@ -245,7 +245,9 @@ class Player:
             peer.sender(to or f"/queues/{self.names[step.queue]}", handle)
             attached.add(handle)
         self.sent += 1
-        header = None if step.more < 0.5 else c.Header(durable=step.number < 0.5, priority=int(step.number * 9))
+        header = (
+            None if step.more < 0.5 else c.Header(durable=step.number < 0.5, priority=int(step.number * 9))
+        )
         said: dict[str, Any] = {} if header is None else {"header": header}
         if step.more > 0.8:
             said["annotations"] = {Symbol("x-own"): "a"}
@@ -284,7 +286,9 @@ class Player:
 
     def _grant(self, step: Step, peer: Peer, link: _Receiver, **fields: Any) -> None:
         credit = 1 + int(step.number * 4)
-        peer.flow(link.handle, link_credit=credit, delivery_count=link.count, incoming_window=WINDOW, **fields)
+        peer.flow(
+            link.handle, link_credit=credit, delivery_count=link.count, incoming_window=WINDOW, **fields
+        )
 
     def _link(self, step: Step) -> tuple[Peer, _Receiver] | None:
         links = self.receivers[step.peer]
@@ -350,7 +354,11 @@ class Player:
         stream = self.program.queues[step.queue][0] == "stream"
         arguments = {"x-stream-offset": Tagged("S", "first")} if stream else {}
         said = self._older().do(
-            1, "basic.consume", queue=self.names[step.queue], arguments=arguments, consumer_tag=str(step.queue)
+            1,
+            "basic.consume",
+            queue=self.names[step.queue],
+            arguments=arguments,
+            consumer_tag=str(step.queue),
         )
         self.consumed.add(step.queue)
         for text in said:

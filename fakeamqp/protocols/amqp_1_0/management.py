@@ -77,7 +77,7 @@ class _Refused(Exception):
 
 
 def concerns(body: c.Attach, source: Any, target: Any) -> bool:
-    """Whether an attach is about a link of such a pair. That of a sender is only if its messages are settled."""
+    """Whether an attach is about a link of such a pair. A sender's is only if its messages are settled."""
     if body.role is False:
         return body.snd_settle_mode == _SETTLED and getattr(target, "address", None) == MANAGEMENT
     return getattr(source, "address", None) == MANAGEMENT
@@ -583,7 +583,11 @@ def _shown_query(said: Mapping[str, str]) -> str:
     before = "missing 'dste' or 'dstq' in query: "
     pairs = [f'<<"{name}">> => <<"{value}">>' for name, value in sorted(said.items())]
     line = f"{before}#{{{','.join(pairs)}}}"
-    return line if len(line) < _LINE else f"{before}#{{{(',' + chr(10) + ' ' * len(before + '#{')).join(pairs)}}}"
+    return (
+        line
+        if len(line) < _LINE
+        else f"{before}#{{{(',' + chr(10) + ' ' * len(before + '#{')).join(pairs)}}}"
+    )
 
 
 def _between(session: Amqp10Session, source: str, kind: str, name: str, key: str) -> list[Binding]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from fakeamqp.model.erlang import Atom, pretty
 from fakeamqp.model.errors import AccessRefused, ModelError, NotFound
 from fakeamqp.model.memory import Charge
 from fakeamqp.model.messages.message import Message
@@ -248,7 +249,9 @@ class ReceivingLink:
     def _unreadable(self, problem: UnreadableMessage) -> EndFault | LinkFault:
         if self.session.choices.unreadable_messages_end_sessions:
             return EndFault(INTERNAL_ERROR, str(problem))
-        return LinkFault(DECODE_ERROR, f"failed to parse message: {problem}")
+        before = "failed to parse message: "
+        terms = tuple(map(Atom, problem.terms))
+        return LinkFault(DECODE_ERROR, before + (terms[0] if len(terms) == 1 else pretty(terms, before)))
 
     def _check_user(self, user_id: Any) -> None:
         name = self.session.user.name

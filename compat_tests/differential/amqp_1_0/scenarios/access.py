@@ -96,7 +96,11 @@ def permissions(play: Play, value: tuple[str, str]) -> None:
 
 MANAGED: dict[str, tuple[str, str, Any]] = {
     "declare": ("PUT", "/queues/{}-new", {}),
-    "declare_dead_letters": ("PUT", "/queues/{}-new", {"arguments": {"x-dead-letter-exchange": "amq.fanout"}}),
+    "declare_dead_letters": (
+        "PUT",
+        "/queues/{}-new",
+        {"arguments": {"x-dead-letter-exchange": "amq.fanout"}},
+    ),
     "get": ("GET", "/queues/{}-q", None),
     "purge": ("DELETE", "/queues/{}-q/messages", None),
     "delete": ("DELETE", "/queues/{}-q", None),
@@ -202,8 +206,6 @@ def queue_limit(play: Play) -> None:
     peer = play.peer().session(hostname="vhost:probe-no-queue").managed()
     peer.request("PUT", f"/queues/{play.prefix}", {})
     peer.note()
-
-
 
 
 @alone

@@ -124,16 +124,22 @@ def credit_in_steps(play: Play, kind: str) -> None:
     peer.note("published")
 
 
-@each(**{f"{name}_{kind}": (kind, fields) for kind in QUEUES for name, fields in (
-    ("no_count", {"link_credit": 2, "delivery_count": None}),
-    ("echo", {"link_credit": 2, "echo": True}),
-    ("drain_echo", {"link_credit": 2, "drain": True, "echo": True}),
-    ("drain_nothing", {"link_credit": 0, "drain": True}),
-    ("no_credit", {"echo": True}),
-    ("available", {"link_credit": 1, "available": 7}),
-    ("properties", {"link_credit": 1, "properties": {Symbol("a"): 1}}),
-    ("batch", {"link_credit": 5000}),
-)})
+@each(
+    **{
+        f"{name}_{kind}": (kind, fields)
+        for kind in QUEUES
+        for name, fields in (
+            ("no_count", {"link_credit": 2, "delivery_count": None}),
+            ("echo", {"link_credit": 2, "echo": True}),
+            ("drain_echo", {"link_credit": 2, "drain": True, "echo": True}),
+            ("drain_nothing", {"link_credit": 0, "drain": True}),
+            ("no_credit", {"echo": True}),
+            ("available", {"link_credit": 1, "available": 7}),
+            ("properties", {"link_credit": 1, "properties": {Symbol("a"): 1}}),
+            ("batch", {"link_credit": 5000}),
+        )
+    }
+)
 def flows(play: Play, value: tuple[str, dict[str, Any]]) -> None:
     kind, fields = value
     queue, peer = filled(play, kind, 3)
@@ -348,7 +354,9 @@ def exclusive_link_property(play: Play) -> None:
     peer.note("second")
 
 
-@each(end=c.End(error=c.Error(condition=Symbol("a:b"))), close=c.Close(error=c.Error(condition=Symbol("a:b"))))
+@each(
+    end=c.End(error=c.Error(condition=Symbol("a:b"))), close=c.Close(error=c.Error(condition=Symbol("a:b")))
+)
 def ends_with_errors(play: Play, body: c.Composite) -> None:
     peer = play.peer().session()
     peer.send(body)

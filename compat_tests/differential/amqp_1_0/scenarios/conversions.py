@@ -19,7 +19,6 @@ from fakeamqp.protocols.amqp_1_0.codec.types import (
     Milliseconds,
     Symbol,
     UInt,
-    ULong,
     encode_symbol,
     encode_value,
 )
@@ -255,7 +254,16 @@ MESSAGES: dict[str, bytes] = {
     **{
         f"reply-to-{index}": _properties(reply_to=text)
         for index, text in enumerate(
-            ("q", "/queues/", "/queues/a/b", "/queues/%41", "/queues/%zz", "/exchanges/x/k", "/queue/q", "x" * 256)
+            (
+                "q",
+                "/queues/",
+                "/queues/a/b",
+                "/queues/%41",
+                "/queues/%zz",
+                "/exchanges/x/k",
+                "/queue/q",
+                "x" * 256,
+            )
         )
     },
     "group-256": _properties(group_id="g" * 256),
@@ -296,7 +304,11 @@ MESSAGES: dict[str, bytes] = {
     "annotations-long-key": message(annotations={Symbol("x-" + "k" * 253): 1, Symbol("x-" + "k" * 254): 2}),
     "annotations-deaths": message(annotations={Symbol("x-opt-deaths"): "none", Symbol("x-death"): "none"}),
     "annotations-counts": message(
-        annotations={Symbol("x-delivery-count"): 5, Symbol("x-acquired-count"): 6, Symbol("x-stream-offset"): 7}
+        annotations={
+            Symbol("x-delivery-count"): 5,
+            Symbol("x-acquired-count"): 6,
+            Symbol("x-stream-offset"): 7,
+        }
     ),
     "annotations-type-map": message(annotations={Symbol("x-basic-type"): {"a": 1}}),
     "annotations-type-long": message(annotations={Symbol("x-basic-type"): "t" * 256}),
@@ -418,7 +430,9 @@ def decimals_converted(play: Play, value: tuple[str, str, str]) -> None:
 @each(**KINDS)
 def binaries_converted(play: Play, kind: str) -> None:
     route = Route(play, kind)
-    places = {f"{name}-{place}": made(value) for name, value in BINARIES.items() for place, made in HEADERS.items()}
+    places = {
+        f"{name}-{place}": made(value) for name, value in BINARIES.items() for place, made in HEADERS.items()
+    }
     route.publish_older({name: ({"headers": headers}, b"body") for name, headers in places.items()})
     route.read()
 

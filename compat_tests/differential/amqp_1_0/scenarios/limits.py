@@ -108,7 +108,7 @@ def large(play: Play, kind: str) -> None:
     peer.deliveries = 0
     for start in range(0, len(octets), 3000):
         more = start + 3000 < len(octets)
-        said = {"delivery_id": 0, "delivery_tag": b"0", "more": more}
+        said: dict[str, Any] = {"delivery_id": 0, "delivery_tag": b"0", "more": more}
         peer.transfer(payload=octets[start : start + 3000], **said)
     peer.note()
     stream = {"terminus": {"filter": filters(offset_spec="first")}} if kind == "stream" else {}
@@ -131,7 +131,13 @@ def many(play: Play, kind: str) -> None:
     play.count(queue)
 
 
-@each(**{f"{name}_{kind}": (kind, settled) for kind in KINDS for name, settled in (("settled", True), ("unsettled", False))})
+@each(
+    **{
+        f"{name}_{kind}": (kind, settled)
+        for kind in KINDS
+        for name, settled in (("settled", True), ("unsettled", False))
+    }
+)
 def queue_deleted_after(play: Play, value: tuple[str, bool]) -> None:
     """The queue of a sender is deleted after a publish."""
     kind, settled = value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from compat_tests.differential.amqp_1_0.peers import Peer
 from compat_tests.differential.amqp_1_0.scenarios.play import Play, each, scenario
 from compat_tests.scripted.amqp_1_0 import message
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
@@ -101,6 +102,11 @@ BINDINGS: dict[str, Any] = {
 }
 
 
+def _outcomes(peer: Peer) -> list[str]:
+    said = [each.what for each in peer.frames() if isinstance(each.what, c.Disposition)]
+    return [c.read_composite(each.state).NAME for each in said]
+
+
 @each(**BINDINGS)
 def headers_exchange(play: Play, bound: Any) -> None:
     """Which types of application properties a binding of each type matches."""
@@ -112,7 +118,9 @@ def headers_exchange(play: Play, bound: Any) -> None:
     for kind, value in HEADER_VALUES.items():
         application = {} if value is ... else {"h": value}
         peer.transfer(payload=message(application={"o": 1, **application}))
-        found = [c.read_composite(each.what.state).NAME for each in peer.frames() if hasattr(each.what, "state")]
+        found = [
+            c.read_composite(each.what.state).NAME for each in peer.frames() if hasattr(each.what, "state")
+        ]
         play.lines.append(f"{kind}: {found}")
 
 
@@ -135,7 +143,9 @@ def headers_matched(play: Play, arguments: dict[str, Any]) -> None:
     for application in ({"a": 1, "b": "t"}, {"a": 1}, {"b": "t"}, {"a": 2, "b": "u"}, {}):
         annotations = {Symbol("x-n"): 2}
         peer.transfer(payload=message(annotations=annotations, application=application))
-        found = [c.read_composite(each.what.state).NAME for each in peer.frames() if hasattr(each.what, "state")]
+        found = [
+            c.read_composite(each.what.state).NAME for each in peer.frames() if hasattr(each.what, "state")
+        ]
         play.lines.append(f"{application}: {found}")
 
 

@@ -58,25 +58,31 @@ def in_turn(play: Play, value: tuple[str, tuple[str, ...]]) -> None:
     peer.note("dead")
 
 
-@each(**{f"{name}_{kind}": (kind, value) for kind in QUEUES for name, value in (
-    ("text", "t"),
-    ("symbol", Symbol("s")),
-    ("long", 5),
-    ("int", Int(5)),
-    ("uint", UInt(5)),
-    ("ulong", ULong(5)),
-    ("ubyte", UByte(5)),
-    ("byte", Byte(-5)),
-    ("boolean", True),
-    ("float", Float(1.5)),
-    ("double", 2.5),
-    ("binary", b"\xff"),
-    ("timestamp", Milliseconds(1000)),
-    ("uuid", UUID(int=7)),
-    ("null", None),
-    ("list", [1, "a"]),
-    ("map", {"a": 1}),
-)})
+@each(
+    **{
+        f"{name}_{kind}": (kind, value)
+        for kind in QUEUES
+        for name, value in (
+            ("text", "t"),
+            ("symbol", Symbol("s")),
+            ("long", 5),
+            ("int", Int(5)),
+            ("uint", UInt(5)),
+            ("ulong", ULong(5)),
+            ("ubyte", UByte(5)),
+            ("byte", Byte(-5)),
+            ("boolean", True),
+            ("float", Float(1.5)),
+            ("double", 2.5),
+            ("binary", b"\xff"),
+            ("timestamp", Milliseconds(1000)),
+            ("uuid", UUID(int=7)),
+            ("null", None),
+            ("list", [1, "a"]),
+            ("map", {"a": 1}),
+        )
+    }
+)
 def annotated(play: Play, value: tuple[str, Any]) -> None:
     """An annotation of each type in a modified outcome."""
     kind, what = value
@@ -155,7 +161,13 @@ def in_reverse(play: Play, kind: str) -> None:
     other.note()
 
 
-@each(**{f"{how}_{kind}": (kind, how) for kind in QUEUES for how in ("reject", "nack", "nack-dead", "reject-dead")})
+@each(
+    **{
+        f"{how}_{kind}": (kind, how)
+        for kind in QUEUES
+        for how in ("reject", "nack", "nack-dead", "reject-dead")
+    }
+)
 def older_returns(play: Play, value: tuple[str, str]) -> None:
     """A client of 0-9-1 gives a message back, or refuses it; what 1.0 sees of it."""
     kind, how = value
@@ -169,7 +181,13 @@ def older_returns(play: Play, value: tuple[str, str]) -> None:
     peer.note()
 
 
-@each(**{f"{name}_{kind}": (kind, name) for kind in QUEUES for name in ("released", "failed", "rejected", "annotated")})
+@each(
+    **{
+        f"{name}_{kind}": (kind, name)
+        for kind in QUEUES
+        for name in ("released", "failed", "rejected", "annotated")
+    }
+)
 def newer_returns(play: Play, value: tuple[str, str]) -> None:
     """A client of 1.0 gives back a message of 0-9-1; what 0-9-1 sees of it."""
     kind, name = value
