@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from math import inf
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 
 class Atom(str):
@@ -99,7 +99,7 @@ def type_name(value: Any) -> str:
     return "void"
 
 
-def is_integer(value: Any) -> bool:
+def is_integer(value: Any) -> TypeGuard[int]:
     """Whether a value of a table is an integer of any width."""
     return type(value) is int or (isinstance(value, int) and type_name(value) not in ("bool", "timestamp"))
 

@@ -111,7 +111,7 @@ class Route:
         for offset, name in enumerate(self.passed):
             if peer is None:
                 peer = self.play.peer().session()
-                where = {"terminus": {"filter": filters(offset_spec=ULong(offset))}}
+                where: dict[str, Any] = {"terminus": {"filter": filters(offset_spec=ULong(offset))}}
                 peer.receiver(self.queues[1], 1, **(where if self.kind == "stream" else {}))
                 count = 0
             peer.flow(1, link_credit=1, delivery_count=(peer.first_count + count) & 0xFFFFFFFF)

@@ -12,6 +12,7 @@ from compat_tests.differential.raw_client import Address, RawClient
 from compat_tests.scripted.amqp_0_9_1 import Server
 from compat_tests.scripted.sockets import SocketConnection, SocketServer
 from fakeamqp import Broker
+from fakeamqp.model.personality import PERSONALITIES
 
 QUIET = 0.3
 """Seconds without a frame after which a node has said what it had to say."""
@@ -23,13 +24,15 @@ class _BrokerServer(Server):
     """The broker of a personality, with the accounts of the nodes."""
 
     def __init__(self, personality: str) -> None:
-        self.broker = Broker(personality=personality, clock="virtual", definitions=ACCOUNTS)
+        self.broker = Broker(personality=PERSONALITIES[personality], clock="virtual", definitions=ACCOUNTS)
         self.state = self.broker._state
-        self.clock: Any = self.state.clock
-        self.clock.strict = True
+        clock: Any = self.state.clock
+        clock.strict = True
+        self.clock = clock
 
     def advance(self, seconds: float) -> _BrokerServer:
-        self.clock.step_to(self.clock.now() + seconds)
+        clock: Any = self.clock
+        clock.step_to(clock.now() + seconds)
         return self
 
 

@@ -477,6 +477,9 @@ class Queue:
         elif self.subscriptions:
             self.dispatch()
 
+    def granted(self, subscription: Subscription) -> None:
+        """A subscription without a grant has got one, which may change its turn."""
+
     def withdraw(self, subscription: Subscription) -> None:
         """A subscription gets nothing any more; `unsubscribe` follows."""
 

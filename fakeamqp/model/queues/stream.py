@@ -478,7 +478,8 @@ class StreamQueue(Queue):
             personality = self.virtual_host.state.personality
             stored = properties
             if getattr(properties, "stored_as_is", False):
-                properties.check_storable()  # type: ignore[attr-defined]
+                if properties.unwritable:  # type: ignore[attr-defined]
+                    raise ChannelCrash("a message that RabbitMQ cannot write")
             elif personality.streams_rewrite_properties:
                 stored = stored_properties(properties, annotates=personality.streams_annotate)
             last = self._last_properties = (properties, stored, size_of_properties(stored))

@@ -209,9 +209,13 @@ def properties_bytes(message: Message) -> bytes:
         encoded = properties.encode()
     else:
         check = getattr(properties, "check_convertible", None)
-        if check is not None:
-            check()
-        encoded = BasicProperties(**{name: getattr(properties, name) for name in _SHARED_PROPERTIES}).encode()
+        try:
+            if check is not None:
+                check()
+            shared = {name: getattr(properties, name) for name in _SHARED_PROPERTIES}
+            encoded = BasicProperties(**shared).encode()
+        except FieldError as problem:
+            raise ChannelCrash(str(problem)) from None
     message.properties_bytes = encoded
     message.encoding = ENCODING
     return message.properties_bytes

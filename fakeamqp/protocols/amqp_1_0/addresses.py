@@ -133,7 +133,8 @@ def _endpoint(kind: str, rest: list[str], of_target: bool) -> AddressedNode:
         case "exchange", [name] if name:
             return AddressedNode(Destination(_unescaped(name), None if of_target else ""))
         case "exchange", [name, key] if name:
-            return AddressedNode(Destination(_unescaped(name), _unescaped(key) or (None if of_target else "")))
+            routing_key = _unescaped(key) or (None if of_target else "")
+            return AddressedNode(Destination(_unescaped(name), routing_key))
         case "queue", [] if of_target:
             return AddressedNode(Destination("", None))
         case "topic", [key] if key:

@@ -92,8 +92,8 @@ class Amqp10Choices(Choices):
     drops_decimals: bool = choice(True, {ONLY_4_0: False})
     """Decimals are left out of the headers of 0-9-1; otherwise RabbitMQ crashes (its sources)."""
     writes_trailing_nulls: bool = choice(False, {_UNTIL_4_1: True})
-    """Transfers and properties have all fields, also those at the end that are null (RabbitMQ: measured on 4.0.5
-    and 4.3.6)."""
+    """Transfers and properties have all fields, also those at the end that are null (RabbitMQ: measured on
+    4.0.5 and 4.3.6)."""
     broker_annotations_first: bool = choice(False, {SINCE_4_3: True})
     """The broker's annotations come before the publisher's (RabbitMQ: measured on 4.0.5 and 4.3.6)."""
     replies_name_queues: bool = choice(True, {_UNTIL_4_1: False})

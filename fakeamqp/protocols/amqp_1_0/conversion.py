@@ -10,7 +10,9 @@ from fakeamqp.protocols.amqp_1_0.addresses import queue_address
 from fakeamqp.protocols.amqp_1_0.codec.composites import Header, Properties
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
 from fakeamqp.protocols.amqp_1_0.codec.types import (
+    Array,
     Described,
+    Milliseconds,
     Symbol,
     UByte,
     UInt,
@@ -37,8 +39,8 @@ from fakeamqp.protocols.amqp_1_0.messages import (
 from fakeamqp.protocols.amqp_1_0.values import (
     Unconvertible,
     annotation_of,
+    death_of,
     deaths_of,
-    deaths_of_history,
     field_value,
     text_or_binary,
 )
@@ -146,6 +148,15 @@ def _embed(made: SectionProperties, body: bytes) -> None:
     made.whole = whole
 
 
+def _deaths_of_history(history: Deaths) -> Any:
+    """The value of x-opt-deaths for a dead letter."""
+    deaths = [
+        death_of(each.table(), Milliseconds(each.began * 1000), Milliseconds(each.latest * 1000))
+        for each in history.deaths
+    ]
+    return Array(deaths, dict)
+
+
 def _first_ttl(history: Deaths) -> int | None:
     """The time to live of a dead letter of 0-9-1 that has not expired (RabbitMQ: measured on 4.3.6)."""
     if any(each.reason == "expired" for each in history.deaths):
@@ -184,7 +195,7 @@ def encoded_message(message: Message, choices: Amqp10Choices, *, redelivered: bo
     if message.encoding is not ENCODING:
         own = {_EXCHANGE: message.exchange, _ROUTING_KEY: message.routing_key}
         if message.history is not None:
-            own[DEATHS] = deaths_of_history(message.history.deaths)
+            own[DEATHS] = _deaths_of_history(message.history)
         own = {**own, **{key: properties.added[key] for key in sorted(properties.added)}, **own}
         annotations = {**properties.annotations, **own}
         if choices.broker_annotations_first:

@@ -79,7 +79,7 @@ class _Refused(Exception):
 
 
 def concerns(body: c.Attach, source: Any, target: Any) -> bool:
-    """Whether an attach is about a link of such a pair. That of a sender is only if its messages are settled."""
+    """Whether an attach is about a link of such a pair. A sender's is only if its messages are settled."""
     if body.role is False:
         return body.snd_settle_mode == _SETTLED and getattr(target, "address", None) == MANAGEMENT
     return getattr(source, "address", None) == MANAGEMENT
@@ -288,8 +288,8 @@ def _route(method: str, path: str, body: Any) -> tuple[_Handler, list[str], str]
     where, _, query = path.partition("?")
     parts = where.split("/")[1:]
     handler = _HANDLERS.get((method, *_shape(parts)))
-    has_body = handler is _put_token or (body is None if method in ("GET", "DELETE") else isinstance(body, dict))
-    if handler is None or not has_body:
+    fits = body is None if method in ("GET", "DELETE") else isinstance(body, dict)
+    if handler is None or not (fits or handler is _put_token):
         raise EndFault(INTERNAL_ERROR, f"no such management request: {method} {path}")
     return handler, [_decoded(each) for each in parts], query or where
 
@@ -463,8 +463,8 @@ def _get_queue(session: Amqp10Session, parts: list[str], query: str, body: Any) 
     queue = session.virtual_host.queues.get(parts[1])
     if _is_reply_address(session, parts[1]):
         view = _queue_view(ClassicQueue(session.virtual_host, parts[1], QueueDeclaration(auto_delete=True)))
-        view |= {"type": "rabbit_volatile_queue", "consumer_count": UInt(1), "replicas": Array((), str), "arguments": {}}
-        return "200", view
+        view |= {"type": "rabbit_volatile_queue", "consumer_count": UInt(1)}
+        return "200", view | {"replicas": Array((), str), "arguments": {}}
     if queue is None:
         raise _Refused("404", f"queue '{parts[1]}' in vhost '{session.virtual_host.name}' not found")
     queue = session.virtual_host.queues.require(parts[1], session.connection)
@@ -618,7 +618,11 @@ def _shown_query(said: Mapping[str, str]) -> str:
     before = "missing 'dste' or 'dstq' in query: "
     pairs = [f'<<"{name}">> => <<"{value}">>' for name, value in sorted(said.items())]
     line = f"{before}#{{{','.join(pairs)}}}"
-    return line if len(line) < _LINE else f"{before}#{{{(',' + chr(10) + ' ' * len(before + '#{')).join(pairs)}}}"
+    return (
+        line
+        if len(line) < _LINE
+        else f"{before}#{{{(',' + chr(10) + ' ' * len(before + '#{')).join(pairs)}}}"
+    )
 
 
 def _between(session: Amqp10Session, source: str, kind: str, name: str, key: str) -> list[Binding]:

@@ -12,15 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import unquote_to_bytes
 from uuid import UUID
 
-from fakeamqp.model.erlang import Atom, pretty
-from fakeamqp.model.errors import ChannelCrash
-from fakeamqp.model.messages.message import Int64
 from fakeamqp.protocols.amqp_1_0.addresses import QUEUES
-from fakeamqp.protocols.amqp_1_0.choices import Amqp10Choices
 from fakeamqp.protocols.amqp_1_0.codec.composites import (
     BY_DESCRIPTOR,
     SECTIONS,
@@ -45,6 +41,7 @@ from fakeamqp.protocols.amqp_1_0.codec.types import (
     skip_value,
 )
 from fakeamqp.protocols.amqp_1_0.values import (
+    Long,
     Unconvertible,
     annotation_of,
     application_property_of,
@@ -64,7 +61,29 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-USUAL: Final = Amqp10Choices()
+class Reading(Protocol):
+    """The choices of a personality that matter here; see `choices`."""
+
+    @property
+    def replies_name_queues(self) -> bool: ...
+    @property
+    def drops_decimals(self) -> bool: ...
+    @property
+    def checks_sections(self) -> bool: ...
+    @property
+    def durable_by_default(self) -> bool: ...
+    @property
+    def writes_trailing_nulls(self) -> bool: ...
+
+
+class _Usual:
+    """Those of RabbitMQ 4.2, where the personality is not known."""
+
+    replies_name_queues = drops_decimals = True
+    checks_sections = durable_by_default = writes_trailing_nulls = False
+
+
+USUAL: Final[Reading] = _Usual()
 ENCODING: Final = "1-0"
 """Marks messages whose property bytes are the annotations and the bare part up to the body, as sent."""
 ENCODED_BODY: Final = "amqp-1.0"
@@ -85,7 +104,11 @@ _TURN: Final = 1 << 64
 
 
 class UnreadableMessage(DecodeError):
-    """A message whose sections cannot be read; the text is an Erlang term, as RabbitMQ shows it."""
+    """A message whose sections cannot be read; `terms` are an Erlang term, or the members of a tuple."""
+
+    def __init__(self, *terms: str) -> None:
+        super().__init__(terms[0] if len(terms) == 1 else f"{{{','.join(terms)}}}")
+        self.terms: tuple[str, ...] = terms
 
 
 class MissingBody(UnreadableMessage):
@@ -143,13 +166,13 @@ class SectionProperties:
         prefix: bytes = b"",
         whole: bytes | None = None,
         footer: bytes = b"",
-        choices: Amqp10Choices = USUAL,
+        choices: Reading = USUAL,
     ) -> None:
         self.durable: bool = durable
         self.silent: bool = False
         """Whether there is a header that does not say it."""
         self.unwritable: bool = False
-        """Whether RabbitMQ crashes when it writes the annotations again: for null, in 4.0 for decimals too."""
+        """Whether RabbitMQ crashes when it writes the annotations: for null, in 4.0 for decimals too."""
         self.broken: bool = False
         """Whether the body, which RabbitMQ has not looked at, is no section of data although it begins so."""
         self.priority: int | None = priority
@@ -160,7 +183,7 @@ class SectionProperties:
         self.prefix: bytes = prefix
         self.whole: bytes | None = whole
         self.footer: bytes = footer
-        self.choices: Amqp10Choices = choices
+        self.choices: Reading = choices
         self._fields: Properties | None = None
         self._application: dict[Any, Any] | None = None
         self._headers: dict[str, Any] | None = None
@@ -233,7 +256,7 @@ class SectionProperties:
         return b"".join((self.head, self.prefix + body if self.whole is None else self.whole, self.footer))
 
     def further_bytes(self, octets: bytes, body: bytes) -> int:
-        """How many bytes of a message that has come queues count besides the model's body: the bare message."""
+        """How many bytes of a message that has come queues count besides the model's body."""
         start = octets.find(self.head + self.prefix) if self.head or self.prefix else len(octets) - len(body)
         return len(octets) - start - len(body)
 
@@ -254,7 +277,7 @@ class SectionProperties:
     # --- what the model reads -------------------------------------------------------------------------
 
     def check_convertible(self) -> None:
-        """ChannelCrash if RabbitMQ crashes at the conversion to 0-9-1 (RabbitMQ: measured on 4.3.6)."""
+        """Unconvertible if RabbitMQ crashes at the conversion to 0-9-1 (RabbitMQ: measured on 4.3.6)."""
         fields = self.fields
         try:
             if self.broken:
@@ -273,13 +296,8 @@ class SectionProperties:
                 footer, _ = read_value(self.footer)
                 if isinstance(footer.value, dict):
                     checked_annotations(footer.value)
-        except (Unconvertible, DecodeError) as problem:
-            raise ChannelCrash(str(problem)) from None
-
-    def check_storable(self) -> None:
-        """ChannelCrash if RabbitMQ crashes when a stream stores the message (RabbitMQ: measured on 4.3.6)."""
-        if self.unwritable:
-            raise ChannelCrash("an annotation that RabbitMQ cannot write")
+        except DecodeError as problem:
+            raise Unconvertible(str(problem)) from None
 
     @property
     def content_type(self) -> str | None:
@@ -374,11 +392,14 @@ class SectionProperties:
             elif name == _X_CC:
                 convert("CC", value)
             elif name == _RECEIVED and isinstance(value, Milliseconds):
-                found["timestamp_in_ms"] = Int64(value)
+                found["timestamp_in_ms"] = Long(value)
             elif not (str(name).startswith("x-basic-") or name in _INTERNAL or len(name) > _LONGEST_SHORT):
                 convert(str(name), value)
         fields = self.fields
-        for header, value in (("x-correlation-id", fields.correlation_id), ("x-message-id", fields.message_id)):
+        for header, value in (
+            ("x-correlation-id", fields.correlation_id),
+            ("x-message-id", fields.message_id),
+        ):
             if type(value) in (str, bytes) and _short_id(value) is None:
                 found.setdefault(header, value)
         for name, value in self.application_properties.items():
@@ -400,7 +421,7 @@ class SectionProperties:
         return self.headers or {}
 
     def routing_headers(self) -> dict[str, Any]:
-        """What headers exchanges compare: simple values, without their types (RabbitMQ: measured on 4.3.6)."""
+        """What headers exchanges compare: simple values without their types (RabbitMQ: measured)."""
         found: dict[str, Any] = {}
         for name, value in {**self.annotations, **self.application_properties}.items():
             if type(value) in _DECIMALS or isinstance(value, (list, dict, Described)):
@@ -419,7 +440,7 @@ class SectionProperties:
     # --- changing -----------------------------------------------------------------------------------------
 
     def annotated(self, annotations: Mapping[Any, Any]) -> Self:
-        """A copy with further annotations, of an outcome. RabbitMQ cannot write null and numbers with a point."""
+        """A copy with further annotations, of an outcome. RabbitMQ cannot write null and floats."""
         copy = self._changed(added={**self.added, **annotations})
         copy.unwritable |= any(value is None or isinstance(value, float) for value in annotations.values())
         return copy
@@ -600,7 +621,7 @@ def head_of(fields: Properties, application: Mapping[Any, Any], *, nulls: bool =
 # --- from and to bytes -------------------------------------------------------------------------------------
 
 
-def read_message(data: bytes, choices: Amqp10Choices = USUAL) -> tuple[SectionProperties, bytes]:
+def read_message(data: bytes, choices: Reading = USUAL) -> tuple[SectionProperties, bytes]:
     """The properties and the body of a message that has come.
 
     Raises:
@@ -706,7 +727,7 @@ def sections_of(data: bytes, *, strict: bool) -> Iterable[tuple[int, int, int, i
             repeats = code == last and code in (_DATA, _SEQUENCE)
             follows = code > last and not (_DATA <= code <= _VALUE and last >= _DATA)
             if not (repeats or follows) or (code == _FOOTER and last < _DATA):
-                raise _unexpected(Atom(_NAMES[code]), offset)
+                raise _unexpected(_NAMES[code], offset)
         yield code, offset, start, behind
         offset, last = behind, code
 
@@ -741,9 +762,8 @@ def _section(data: bytes, offset: int) -> tuple[int, int]:
     return code, start
 
 
-def _unexpected(section: int | Atom, offset: int) -> UnreadableMessage:
-    said = (Atom("unexpected_message_section"), section, Atom(f"{{position,{offset}}}"))
-    return UnreadableMessage(pretty(said, "failed to parse message: "))
+def _unexpected(section: int | str, offset: int) -> UnreadableMessage:
+    return UnreadableMessage("unexpected_message_section", str(section), f"{{position,{offset}}}")
 
 
 def _payload(data: bytes, start: int, end: int) -> bytes:
@@ -758,7 +778,9 @@ def _check_plain(values: Iterable[Any]) -> None:
 
 
 def checked_annotations(value: Any) -> dict[Any, Any]:
-    """Annotations, whose names begin with x-. UnreadableMessage, DecodeError."""
+    """Annotations, or a footer. UnreadableMessage for a key that is reserved, DecodeError where RabbitMQ
+    crashes.
+    """
     if not isinstance(value, dict):
         raise DecodeError("annotations are a map")
     for key in value:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from fakeamqp.model.erlang import Atom, pretty
 from fakeamqp.model.memory import Charge
 from fakeamqp.model.messages.message import Message
 from fakeamqp.model.routing import UNROUTABLE, Copies, is_reply_address
 from fakeamqp.protocols.amqp_1_0.addresses import BadAddress, Destination, VersionOne, destination_of
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
-from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
 from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UByte, UInt, ULong
 from fakeamqp.protocols.amqp_1_0.filters import offered_capabilities
 from fakeamqp.protocols.amqp_1_0.messages import (
@@ -264,10 +264,12 @@ class ReceivingLink:
             message.copies = Copies(tuple(copies), ())
         self._publish(parts, message)
 
-    def _unreadable(self, problem: DecodeError) -> EndFault | LinkFault:
+    def _unreadable(self, problem: UnreadableMessage) -> EndFault | LinkFault:
         if self.session.choices.unreadable_messages_end_sessions:
             return EndFault(INTERNAL_ERROR, str(problem))
-        return LinkFault(DECODE_ERROR, f"failed to parse message: {problem}")
+        before = "failed to parse message: "
+        terms = tuple(map(Atom, problem.terms))
+        return LinkFault(DECODE_ERROR, before + (terms[0] if len(terms) == 1 else pretty(terms, before)))
 
     def _check_user(self, user_id: Any) -> None:
         name = self.session.user.name

@@ -202,6 +202,11 @@ class SendingLink:
     def subscribe(self) -> None:
         self.subscription.queue.subscribe(self.subscription)
 
+    def stop(self) -> None:
+        """Get nothing more, not even what is given back now."""
+        self.grant.set_messages(0)
+        self.subscription.queue.withdraw(self.subscription)
+
     def end(self) -> None:
         """End the subscription; what the client holds of it returns to the queue."""
         if self.ended:
@@ -212,8 +217,7 @@ class SendingLink:
         outstanding = session.ledger.outstanding
         mine = [tag for tag, each in outstanding.items() if each.holder is self.subscription]
         held = [outstanding.pop(tag) for tag in mine]
-        self.grant.set_messages(0)
-        self.subscription.queue.withdraw(self.subscription)
+        self.stop()
         session.note_settled("requeued", held)
         # A quorum queue takes a detach as a release (RabbitMQ: measured on 4.3.6).
         ending: Ending = "released" if self.subscription.queue.type_name == "quorum" else "lost"
@@ -265,7 +269,10 @@ class SendingLink:
             self.session.choices.first_delivery_count if body.delivery_count is None else body.delivery_count
         )
         queue = self.subscription.queue
-        self.grant.set_messages(max(0, beyond(seen, body.link_credit, self.delivery_count)))
+        credit = max(0, beyond(seen, body.link_credit, self.delivery_count))
+        if credit and not self.grant.open:
+            queue.granted(self.subscription)
+        self.grant.set_messages(credit)
         if body.drain:
             # Also to a full transport: what is left of the credit would be lost.
             self.subscription.depend_on((self.grant,), ())

@@ -196,6 +196,9 @@ class Amqp10Session:
         self.note("session detached")
         links = [*self.receiving.values(), *self.sending.values()]
         self.receiving, self.sending = {}, {}
+        for link in links:
+            if isinstance(link, SendingLink):
+                link.stop()
         outstanding = self.ledger.take_all()
         self.note_settled("requeued", outstanding)
         # Before the subscriptions end: an auto-delete queue takes the returned messages with it.

@@ -15,11 +15,11 @@ from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.model.queues.classic import ClassicQueue
 from fakeamqp.protocols.amqp_1_0.addresses import (
     QUEUES,
+    AddressedNode,
     BadAddress,
     BadVersionOne,
     CrashingAddress,
     Destination,
-    AddressedNode,
     VersionOne,
     destination_of,
     queue_address,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from math import isfinite
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
-from fakeamqp.model.messages.message import Int64
 from fakeamqp.protocols.amqp_1_0.codec.types import (
     Array,
     Blank,
@@ -31,10 +30,8 @@ from fakeamqp.protocols.amqp_1_0.codec.types import (
     UShort,
     WideBoolean,
 )
+from fakeamqp.protocols.base.codec import FieldError
 from fakeamqp.timestamps import Timestamp
-
-if TYPE_CHECKING:
-    from fakeamqp.model.dead_letters import Death
 
 _LONGEST_TEXT: Final = 4096
 _INTS: Final = range(-(1 << 31), 1 << 31)
@@ -51,8 +48,14 @@ _NUMBERS: Final[Mapping[str, str]] = {
 """Tag of a field table -> how `struct` reads the value."""
 
 
-class Unconvertible(Exception):
+class Unconvertible(FieldError):
     """A value at whose conversion RabbitMQ crashes."""
+
+
+class Long(int):
+    """An integer that 0-9-1 writes with 64 bits."""
+
+    field_tag = "l"
 
 
 # --- to 0-9-1 ----------------------------------------------------------------------------------------------
@@ -119,7 +122,7 @@ def _scalar_header(value: Any) -> Any:
     if isinstance(value, Symbol):
         return str(value)
     if type(value) is int or isinstance(value, ULong):
-        return Int64(int(value) - _TURN if value >= _TURN // 2 else int(value))
+        return Long(int(value) - _TURN if value >= _TURN // 2 else int(value))
     return value
 
 
@@ -247,21 +250,11 @@ def deaths_of(table: Any) -> Any:
     """The value of x-opt-deaths for a header x-death, the latest death first."""
     if not isinstance(table, (list, tuple)) or not all(isinstance(each, Mapping) for each in table):
         return annotation_of(table, None)
-    return Array([_death(each) for each in table], dict)
+    return Array([death_of(each) for each in table], dict)
 
 
-def deaths_of_history(deaths: Iterable[Death]) -> Any:
-    """The value of x-opt-deaths for a dead letter."""
-    return Array(
-        [
-            _death(each.table(), Milliseconds(each.began * 1000), Milliseconds(each.latest * 1000))
-            for each in deaths
-        ],
-        dict,
-    )
-
-
-def _death(entry: Mapping[str, Any], first: Any = None, last: Any = None) -> dict[Any, Any]:
+def death_of(entry: Mapping[str, Any], first: Any = None, last: Any = None) -> dict[Any, Any]:
+    """One death, for an entry of x-death; `first` and `last` are exact times, if they are known."""
     time = _scalar(entry.get("time"), None)
     said: dict[Any, Any] = {}
     expiration = entry.get("original-expiration")
@@ -291,7 +284,7 @@ def _table(death: Mapping[Any, Any]) -> dict[str, Any]:
 
     time = death.get("first-time")
     found: dict[str, Any] = {
-        "count": Int64(death.get("count", 1)),
+        "count": Long(death.get("count", 1)),
         "reason": str(death.get("reason", "")),
         "queue": str(death.get("queue", "")),
         "time": datetime.fromtimestamp((time or 0) // 1000, timezone.utc),

@@ -108,7 +108,7 @@ def large(play: Play, kind: str) -> None:
     peer.deliveries = 0
     for start in range(0, len(octets), 3000):
         more = start + 3000 < len(octets)
-        said = {"delivery_id": 0, "delivery_tag": b"0", "more": more}
+        said: dict[str, Any] = {"delivery_id": 0, "delivery_tag": b"0", "more": more}
         peer.transfer(payload=octets[start : start + 3000], **said)
     peer.note()
     stream = {"terminus": {"filter": filters(offset_spec="first")}} if kind == "stream" else {}

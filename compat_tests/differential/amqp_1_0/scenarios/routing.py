@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from compat_tests.differential.amqp_1_0.peers import Peer
 from compat_tests.differential.amqp_1_0.scenarios.play import Play, each, scenario
 from compat_tests.scripted.amqp_1_0 import message
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
@@ -99,6 +100,11 @@ BINDINGS: dict[str, Any] = {
     "null": None,
     "time": Milliseconds(3000),
 }
+
+
+def _outcomes(peer: Peer) -> list[str]:
+    said = [each.what for each in peer.frames() if isinstance(each.what, c.Disposition)]
+    return [c.read_composite(each.state).NAME for each in said]
 
 
 @each(**BINDINGS)

@@ -98,6 +98,12 @@ class ServiceQueue:
         if subscription in self._left:
             self.add(subscription)
 
+    def granted(self, subscription: Subscription) -> None:
+        """A consumer without a grant has got one: it goes to the end."""
+        if subscription in self:
+            self._leave(subscription)
+            self.add(subscription)
+
     def first_able(self, message: Message) -> Subscription | None:
         """The first consumer that can take a message now, or None."""
         for group in self._groups.values():

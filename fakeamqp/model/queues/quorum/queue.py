@@ -482,6 +482,9 @@ class QuorumQueue(Queue):
     def _leave(self, subscription: Subscription) -> None:
         self.consumers.leave(subscription)
 
+    def granted(self, subscription: Subscription) -> None:
+        self.consumers.service_queue.granted(subscription)
+
     def withdraw(self, subscription: Subscription) -> None:
         """It need not be passed over until it leaves."""
         self.consumers.service_queue.remove(subscription)
