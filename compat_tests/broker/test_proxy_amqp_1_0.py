@@ -22,7 +22,11 @@ utils = pytest.importorskip("proton.utils")
 
 pytestmark = [pytest.mark.threads_only, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
-NODES = os.environ.get("FAKEAMQP_NODES", "").split()
+# One process uses a node: all tests have a queue of the same name there.
+NODES = [
+    pytest.param(url, marks=pytest.mark.xdist_group(url))
+    for url in os.environ.get("FAKEAMQP_NODES", "").split()
+]
 
 
 @pytest.fixture(params=["rabbitmq-4.3", "rabbitmq-4.0", *NODES])
