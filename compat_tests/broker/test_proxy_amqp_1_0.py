@@ -195,3 +195,16 @@ def test_broker_that_cannot_be_reached_ends_the_transport() -> None:
         with pytest.raises(proton.ProtonException):
             utils.BlockingConnection(f"amqp://guest:guest@127.0.0.1:{proxy.port}", timeout=10)
         proxy.wait_for(lambda: "refused" in proxy.trace.timeline())
+
+
+def test_rule_knows_the_queue_of_an_address_of_version_1() -> None:
+    with Broker(personality="rabbitmq-4.0") as broker, Proxy(broker.url) as proxy:
+        rule = proxy.faults.on("transfer", queue="old").nack().once()
+        connection = utils.BlockingConnection(f"amqp://guest:guest@127.0.0.1:{proxy.port}", timeout=10)
+        sender = connection.create_sender("old")
+        with pytest.raises(utils.SendException):
+            sender.send(message(b"x"))
+        sender.send(message(b"y"))
+        assert rule.hits == 1
+        proxy.expect_published(routing_key="old", body=b"y", count=1)
+        connection.close()

@@ -17,13 +17,13 @@ from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.frames import AMQP, FRAME_HEADER, HEADER_SIZE, SASL, frame, frame_body
 from fakeamqp.protocols.amqp_1_0.codec.types import UInt
 from fakeamqp.protocols.amqp_1_0.dialect import DIALECT
+from fakeamqp.protocols.amqp_1_0.dialect.groups import destination
 from fakeamqp.protocols.amqp_1_0.messages import SectionProperties, read_message
 from fakeamqp.protocols.amqp_1_0.proxied.session import (
     MASK,
     Held,
     ProxiedLink,
     ProxiedSession,
-    destination,
 )
 from fakeamqp.protocols.amqp_1_0.replies import INTERNAL_ERROR, error
 from fakeamqp.protocols.base.codec import WireError
