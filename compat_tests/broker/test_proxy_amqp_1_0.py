@@ -188,6 +188,9 @@ def test_recording_has_the_frames_of_1_0(url: str, tmp_path: Path) -> None:
         connection.close()
     timeline = load(path).timeline()
     assert "transfer handle=0" in timeline and "guest\x00guest" not in timeline
+    # As in the trace of a broker, the first header and its answer are no frames.
+    headers = [line for line in timeline.splitlines() if "protocol-header" in line]
+    assert [line.rpartition("protocol-header ")[2] for line in headers] == ["AMQP 1-0-0"] * 2
 
 
 def test_broker_that_cannot_be_reached_ends_the_transport() -> None:
