@@ -22,7 +22,11 @@ utils = pytest.importorskip("proton.utils")
 
 pytestmark = [pytest.mark.threads_only, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
-NODES = os.environ.get("FAKEAMQP_NODES", "").split()
+# One process uses a node: all tests have a queue of the same name there.
+NODES = [
+    pytest.param(url, marks=pytest.mark.xdist_group(url))
+    for url in os.environ.get("FAKEAMQP_NODES", "").split()
+]
 
 
 @pytest.fixture(params=["rabbitmq-4.3", "rabbitmq-4.0", *NODES])
@@ -184,6 +188,9 @@ def test_recording_has_the_frames_of_1_0(url: str, tmp_path: Path) -> None:
         connection.close()
     timeline = load(path).timeline()
     assert "transfer handle=0" in timeline and "guest\x00guest" not in timeline
+    # As in the trace of a broker, the first header and its answer are no frames.
+    headers = [line for line in timeline.splitlines() if "protocol-header" in line]
+    assert [line.rpartition("protocol-header ")[2] for line in headers] == ["AMQP 1-0-0"] * 2
 
 
 def test_broker_that_cannot_be_reached_ends_the_transport() -> None:
@@ -191,3 +198,16 @@ def test_broker_that_cannot_be_reached_ends_the_transport() -> None:
         with pytest.raises(proton.ProtonException):
             utils.BlockingConnection(f"amqp://guest:guest@127.0.0.1:{proxy.port}", timeout=10)
         proxy.wait_for(lambda: "refused" in proxy.trace.timeline())
+
+
+def test_rule_knows_the_queue_of_an_address_of_version_1() -> None:
+    with Broker(personality="rabbitmq-4.0") as broker, Proxy(broker.url) as proxy:
+        rule = proxy.faults.on("transfer", queue="old").nack().once()
+        connection = utils.BlockingConnection(f"amqp://guest:guest@127.0.0.1:{proxy.port}", timeout=10)
+        sender = connection.create_sender("old")
+        with pytest.raises(utils.SendException):
+            sender.send(message(b"x"))
+        sender.send(message(b"y"))
+        assert rule.hits == 1
+        proxy.expect_published(routing_key="old", body=b"y", count=1)
+        connection.close()

@@ -35,6 +35,24 @@ def test_trace_command_shows_recording_as_timeline_without_password(recording, c
     assert "guest\0guest" not in out
 
 
+def test_trace_and_replay_commands_take_recordings_of_amqp_1_0(tmp_path, capsys):
+    proton = pytest.importorskip("proton")
+    utils = pytest.importorskip("proton.utils")
+    definitions = tmp_path / "definitions.json"
+    definitions.write_text('{"queues": [{"name": "orders", "vhost": "/", "durable": true}]}')
+    with Broker(definitions=definitions) as broker, Proxy(broker.url, record=tmp_path / "r.jsonl") as proxy:
+        connection = utils.BlockingConnection(f"amqp://guest:guest@127.0.0.1:{proxy.port}", timeout=10)
+        connection.create_sender("/queues/orders").send(proton.Message(body=b"x", inferred=True))
+        connection.close()
+        proxy.wait_for(lambda: not proxy.connections)
+    assert main(["trace", str(tmp_path / "r.jsonl")]) == 0
+    assert "transfer handle=0 delivery_id=0" in capsys.readouterr().out
+    assert main(["replay", str(tmp_path / "r.jsonl"), "--definitions", str(definitions)]) == 0
+    assert "the same" in capsys.readouterr().out
+    assert main(["replay", str(tmp_path / "r.jsonl")]) == 1
+    assert "+ session 0: attach" in capsys.readouterr().out
+
+
 def test_queue_name_outside_console_encoding_is_escaped(tmp_path):
     """A console of Windows in code page 1252 is simulated."""
     path = tmp_path / "trace.jsonl"

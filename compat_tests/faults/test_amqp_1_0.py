@@ -109,3 +109,61 @@ def test_attach_to_a_queue_is_matched_by_its_name(broker: Broker, connection: An
     with pytest.raises(proton.ConnectionException):
         connection.create_sender("/queues/q")
     assert rule.hits == 1
+
+
+def test_silenced_connection_is_closed_after_the_idle_time_out(broker: Broker, connection: Any) -> None:
+    connection.create_sender("/queues/q")
+    [view] = broker.connections
+    silence = broker.faults.silence(view)
+    broker.clock.advance(59)
+    assert broker.connections
+    broker.clock.advance(2)
+    broker.wait_for(lambda: not broker.connections or "idle timeout" in broker.trace.timeline())
+    silence.remove()
+    with pytest.raises(proton.ProtonException, match="idle timeout threshold"):
+        connection.create_sender("/queues/q", name="other")
+
+
+def test_starved_receiver_gets_its_messages_when_the_fault_ends(broker: Broker, connection: Any) -> None:
+    broker.publish(b"x", routing_key="q")
+    starvation = broker.faults.starve("q")
+    receiver = connection.create_receiver("/queues/q", credit=1)
+    with pytest.raises(proton.Timeout):
+        receiver.receive(timeout=0.2)
+    assert starvation.hits == 1
+    starvation.remove()
+    received = receiver.receive(timeout=10)
+    assert bytes(received.body) == b"x"
+
+
+def test_alarm_closes_the_window_for_publishers_and_consumers_go_on(broker: Broker, connection: Any) -> None:
+    broker.publish(b"x", routing_key="q")
+    alarm = broker.faults.memory_alarm()
+    receiver = connection.create_receiver("/queues/q", credit=1)
+    received = receiver.receive(timeout=10)
+    assert bytes(received.body) == b"x"
+    assert "incoming_window=0" in broker.trace.timeline()
+    alarm.remove()
+    connection.create_sender("/queues/q").send(proton.Message(body=b"y"))
+
+
+def test_link_ends_with_the_condition_of_the_fault(broker: Broker, connection: Any) -> None:
+    sender = connection.create_sender("/queues/q")
+    broker.faults.on("transfer", queue="q").detach("amqp:resource-deleted", "the queue has gone").once()
+    with pytest.raises(utils.LinkDetached, match="the queue has gone"):
+        sender.send(proton.Message(body=b"x"))
+    connection.create_sender("/queues/q", name="again").send(proton.Message(body=b"y"))
+
+
+def test_large_message_is_one_for_a_rule(broker: Broker, connection: Any) -> None:
+    large = b"x" * 300_000
+    rule = broker.faults.on("transfer", queue="q", body=large).nack().once()
+    sender = connection.create_sender("/queues/q")
+    with pytest.raises(utils.SendException):
+        sender.send(proton.Message(body=large, inferred=True))
+    sender.send(proton.Message(body=large, inferred=True))
+    assert rule.calls == 2
+    seen = broker.faults.on("transfer", direction="sent", queue="q", body=large).call(lambda group: None)
+    receiver = connection.create_receiver("/queues/q", credit=1)
+    received = receiver.receive(timeout=10)
+    assert bytes(received.body) == large and seen.hits == 1

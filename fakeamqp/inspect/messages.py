@@ -30,7 +30,7 @@ class ContentView:
     `content_class` is "basic", or "file" or "stream" for messages published with these classes. `headers` is
     empty if the message has none. `timestamp` is in seconds since 1970, `expiration` in milliseconds, as
     text. `sections` are those of a message of AMQP 1.0, by name: `header`, `annotations`, `properties`,
-    `application_properties`, one of `data`, `sequence` and `value`, and `footer`; None for other messages.
+    `application_properties`, one of `data`, `sequence` and `value`, and `footer`; empty for other messages.
     """
 
     body: bytes
@@ -50,7 +50,7 @@ class ContentView:
     user_id: str | None = None
     app_id: str | None = None
     content_class: str = "basic"
-    sections: FrozenDict | None = field(default=None, repr=False)
+    sections: FrozenDict = field(default_factory=FrozenDict, repr=False)
 
     @property
     def text(self) -> str:
@@ -388,7 +388,7 @@ def content_of(message: Message) -> dict[str, Any]:
     values = {name: getattr(properties, name) for name in PROPERTIES if name != "headers"}
     sections = getattr(properties, "sections", None)
     return {
-        "sections": None if sections is None else frozen(sections(message.body)),
+        "sections": FrozenDict() if sections is None else frozen(sections(message.body)),
         "body": message.body,
         "exchange": message.exchange,
         "routing_key": message.routing_key,

@@ -125,7 +125,7 @@ def content(view: ContentView, most: int) -> dict[str, Any]:
     return {
         "exchange": view.exchange,
         "routing_key": view.routing_key,
-        "sections": bounded(fields_of((view.sections or {}).items())),
+        "sections": bounded(fields_of(view.sections.items())),
         "properties": bounded(fields_of(properties.items())),
         "headers": bounded(fields_of(view.headers.items())),
         "body": body_form(body[:most], len(body)),

@@ -36,7 +36,7 @@ def talk(server: FaultServer) -> bytes:
 
 
 @pytest.mark.parametrize("fault", sorted(FAULTS.keys() - OF_THE_NETWORK))
-def test_plan_of_chaos_gives_the_same_bytes_when_played_again(fault: str) -> None:
+def test_plan_of_chaos_among_links_gives_the_same_bytes_when_played_again(fault: str) -> None:
     first, again = FaultServer(), FaultServer()
     chaos = first.faults.chaos(3, {fault: 0.5}).optional()
     heard = talk(first)

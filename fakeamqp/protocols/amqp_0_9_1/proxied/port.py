@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.faults.port import FaultPort
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.base.proxied.port import ProxiedPort
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.proxied.channel import ProxiedChannel
@@ -24,67 +24,25 @@ _PREDECLARED = {
 _ACCESS_REFUSED = 403
 
 
-class ProxiedFaultPort(FaultPort):
+class ProxiedFaultPort(ProxiedPort):
     """The fault port of one connection through a proxy."""
 
-    __slots__ = ("_connection",)
+    __slots__ = ()
 
     protocol: str = "0-9-1"
 
-    def __init__(self, connection: ProxiedConnection) -> None:
-        self._connection = connection
+    _connection: ProxiedConnection
 
     # --- the connection ---------------------------------------------------------------------------------
-
-    @property
-    def name(self) -> str:
-        return self._connection.name
-
-    @property
-    def client_name(self) -> str | None:
-        name = self._connection.client_properties.get("connection_name")
-        return name if isinstance(name, str) else None
-
-    @property
-    def virtual_host(self) -> str | None:
-        return self._connection.virtual_host_name
-
-    @property
-    def open(self) -> bool:
-        return not (self._connection.gone or self._connection.over or self._connection.closing)
 
     @property
     def channels(self) -> tuple[int, ...]:
         channels = self._connection.channels
         return tuple(sorted(number for number, channel in channels.items() if channel.open))
 
-    @property
-    def largest_frame(self) -> int:
-        return self._connection.frame_max
-
     def channel_open(self, number: int) -> bool:
         """Channel 0 is open as long as the connection."""
         return self.open if number == 0 else self._channel(number) is not None
-
-    # --- frames -----------------------------------------------------------------------------------------
-
-    def receive(self, frames: bytes) -> None:
-        self._connection.take(frames)
-
-    def receive_duplicate(self, number: int, frames: bytes) -> None:
-        self._connection.take(frames, counted=False)
-
-    def receive_unsecured(self, number: int, frames: bytes) -> None:
-        self._connection.take(frames)
-
-    def flush_confirms(self) -> None:
-        """The proxy sends confirms at once."""
-
-    def pause(self, paused: bool) -> None:
-        self._connection.pause(paused)
-
-    def send(self, octets: bytes) -> None:
-        self._connection.add(octets)
 
     # --- numbers ----------------------------------------------------------------------------------------
 
@@ -130,9 +88,6 @@ class ProxiedFaultPort(FaultPort):
     def close_connection(self, code: int, text: str, method: int) -> None:
         self._connection.close(code, text, method)
 
-    def disconnect(self, *, reset: bool) -> None:
-        self._connection.disconnect(reset=reset)
-
     def refuse_login(self, text: str, client_properties: Any) -> None:
         """A client that announces authentication_failure_close is told; for others the transport ends."""
         capabilities = (client_properties or {}).get("capabilities")
@@ -140,14 +95,6 @@ class ProxiedFaultPort(FaultPort):
             self._connection.close(_ACCESS_REFUSED, f"ACCESS_REFUSED - {text}")
         else:
             self._connection.disconnect(reset=False)
-
-    # --- heartbeats -------------------------------------------------------------------------------------
-
-    def drop_heartbeat(self) -> None:
-        """The broker behind the proxy does not get it."""
-
-    def enforce_heartbeats(self) -> None:
-        """The broker behind the proxy looks after heartbeats itself."""
 
     # --- what conditions ask ----------------------------------------------------------------------------
 
@@ -181,6 +128,3 @@ class ProxiedFaultPort(FaultPort):
     def _channel(self, number: int) -> ProxiedChannel | None:
         channel = self._connection.channels.get(number)
         return channel if channel is not None and channel.open else None
-
-    def __repr__(self) -> str:
-        return f"<fault port of {self.name}>"

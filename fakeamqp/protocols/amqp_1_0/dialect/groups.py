@@ -14,6 +14,7 @@ from fakeamqp.faults.frame_group import ABSENT, HEARTBEAT, UNREAD, FrameGroup, c
 from fakeamqp.protocols.amqp_1_0.addresses import (
     BadAddress,
     BadVersionOne,
+    Destination,
     VersionOne,
     destination_of,
     version_one_endpoint,
@@ -164,7 +165,7 @@ class FrameOf10(FrameGroup):
             place = self.port.link_target(self.channel, self.method.handle)
             if place is None and self.properties is not None:
                 to = self.properties.fields.to
-                place = _destination(to) if isinstance(to, str) else None
+                place = _pair(destination(to))
             return place
         annotations = {} if self.properties is None else self.properties.annotations
         if "x-exchange" not in annotations:
@@ -177,7 +178,7 @@ class FrameOf10(FrameGroup):
         sends = method.role is False if self.direction == "received" else method.role is True
         terminus = c.composite_or_value(method.target if sends else method.source)
         address = getattr(terminus, "address", None)
-        found = _destination(address, of_target=sends) if isinstance(address, str) else None
+        found = _pair(destination(address, of_target=sends))
         return ("", "") if found is None else found
 
     def known_early(self, name: str) -> bool:
@@ -315,17 +316,22 @@ class FrameOf10(FrameGroup):
             self.port.returned(self.channel, self.data)
 
 
-def _destination(address: str, *, of_target: bool | None = None) -> tuple[str, str] | None:
-    """Exchange and key of an address; of an attach, which may be of version 1, if `of_target` is given."""
+def destination(address: Any, *, of_target: bool | None = None) -> Destination | None:
+    """Where an address leads; that of an attach, which may be of version 1, if `of_target` is given."""
+    if not isinstance(address, str):
+        return None
     try:
-        place = destination_of(address)
+        return destination_of(address)
     except BadAddress:
         return None
     except VersionOne:
         if of_target is None:
             return None
-        try:
-            place = version_one_endpoint(address, of_target=of_target).destination
-        except BadVersionOne:
-            return None
-    return place.exchange, place.key_for(None)
+    try:
+        return version_one_endpoint(address, of_target=of_target).destination
+    except BadVersionOne:
+        return None
+
+
+def _pair(place: Destination | None) -> tuple[str, str] | None:
+    return None if place is None else (place.exchange, place.key_for(None))

@@ -17,13 +17,13 @@ from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.frames import AMQP, FRAME_HEADER, HEADER_SIZE, SASL, frame, frame_body
 from fakeamqp.protocols.amqp_1_0.codec.types import UInt
 from fakeamqp.protocols.amqp_1_0.dialect import DIALECT
+from fakeamqp.protocols.amqp_1_0.dialect.groups import destination
 from fakeamqp.protocols.amqp_1_0.messages import SectionProperties, read_message
 from fakeamqp.protocols.amqp_1_0.proxied.session import (
     MASK,
     HeldDelivery,
     ProxiedLink,
     ProxiedSession,
-    destination,
 )
 from fakeamqp.protocols.amqp_1_0.replies import INTERNAL_ERROR, error
 from fakeamqp.protocols.base.codec import WireError
@@ -37,6 +37,7 @@ _CLOSE_TIMEOUT = 30.0
 _LARGEST_FRAME = 16 * 1024 * 1024
 """Bytes of a frame that a proxy waits for. What claims to be larger passes without being looked at."""
 _VIRTUAL_HOST = "vhost:"
+_CLIENT, _BROKER = range(2)
 
 
 class Amqp10FrameCutter:
@@ -191,12 +192,26 @@ class ProxiedAmqp10Connection(ClientLeg):
         if session is not None and session.closing and not isinstance(body, (c.Open, c.Close)):
             self._while_session_ends(session, body, octets)
             return
-        handler = _FROM_CLIENT.get(type(body))
-        passes = handler is None or handler(self, Frame(number, body, rest, octets))
-        if isinstance(passes, list):
-            octets = b"".join(_framed(number, each) for each in passes)
-        if passes:
-            self.broker.write(octets)
+        made = self._looked_at(_CLIENT, session, number, body, rest, octets)
+        if made:
+            self.broker.write(made)
+
+    def _looked_at(
+        self, side: int, session: ProxiedSession | None, number: int, body: Any, rest: bytes, octets: bytes
+    ) -> bytes:
+        """What passes in the place of a frame; b"" for nothing."""
+        of_connection = _OF_CONNECTION[side].get(type(body))
+        if of_connection is not None:
+            return octets if of_connection(self, number, body) else b""
+        handler = _IN_SESSION[side].get(type(body))
+        if handler is None or session is None:
+            return octets
+        handles = session.by_handle if side == _CLIENT else session.by_broker_handle
+        handle: Any = getattr(body, "handle", None)
+        passes = handler(self, Frame(session, handles.get(handle), body, rest, octets))
+        if isinstance(passes, bool):
+            return octets if passes else b""
+        return b"".join(_framed(number, each) for each in passes)
 
     def _while_session_ends(self, session: ProxiedSession, body: Any, octets: bytes) -> None:
         """The proxy has ended a session: until the client has confirmed that, its frames are dropped."""
@@ -236,18 +251,18 @@ class ProxiedAmqp10Connection(ClientLeg):
     def receive_from_broker(self, kind: int, number: int, payload: bytes, octets: bytes) -> None:
         if self.over or self.closing:
             return
+        if octets == DIALECT.answer:  # Not a frame of the trace: it follows from the client's header.
+            self.write(octets)
+            return
         body, rest = _decoded(kind, payload)
         session = self.by_broker_channel.get(number)
         if session is not None and session.closing and not isinstance(body, (c.Open, c.Close)):
             if isinstance(body, c.End):
                 self._ended_at(session, "broker")
             return
-        handler = _FROM_BROKER.get(type(body))
-        passes = handler is None or handler(self, Frame(number, body, rest, octets))
-        if isinstance(passes, list):
-            octets = b"".join(_framed(number, each) for each in passes)
-        if passes:
-            self.pass_to_client(octets)
+        made = self._looked_at(_BROKER, session, number, body, rest, octets)
+        if made:
+            self.pass_to_client(made)
         if isinstance(body, c.Begin) and (session := self.by_broker_channel.get(number)) is not None:
             self.send_all(session, session.deferred)
 
@@ -426,30 +441,29 @@ def _delivery(held: HeldDelivery, number: int, delivery_id: int) -> tuple[Any, .
 
 
 class Frame(NamedTuple):
-    """A frame with a performative, and what follows it."""
+    """A frame of a session with a performative, what follows it, and all of its bytes."""
 
-    number: int
+    session: ProxiedSession
+    link: ProxiedLink | None
     body: Any
     rest: bytes
     octets: bytes
 
 
-Handler = Callable[[ProxiedAmqp10Connection, Frame], "bool | list[Any]"]
-"""Looks at a frame. Returns True to pass it, False to drop it, or performatives in its place."""
+Passes = bool | list[Any]
+"""True to pass a frame, False to drop it, or performatives in its place."""
 
-# --- the client's frames ---------------------------------------------------------------------------------
+# --- frames of the connection ------------------------------------------------------------------------------
 
 
-def _sasl_init(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
-    body = given.body
+def _sasl_init(connection: ProxiedAmqp10Connection, number: int, body: Any) -> bool:
     parts = (body.initial_response or b"").split(b"\0")
     if body.mechanism == "PLAIN" and len(parts) == 3:
         connection.user_name = parts[1].decode("utf-8", "replace")
     return True
 
 
-def _open(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
-    body = given.body
+def _open(connection: ProxiedAmqp10Connection, number: int, body: Any) -> bool:
     connection.client_properties = {str(name): each for name, each in (body.properties or {}).items()}
     connection.container_id = body.container_id
     name = body.hostname or ""
@@ -458,131 +472,19 @@ def _open(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
     return True
 
 
-def _begin(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
-    number, body = given.number, given.body
+def _begin(connection: ProxiedAmqp10Connection, number: int, body: Any) -> bool:
     connection.sessions[number] = ProxiedSession(number, body)
     return True
 
 
-def _attach(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
-    number, body = given.number, given.body
-    session = connection.sessions.get(number)
-    if session is not None:
-        session.by_handle[int(body.handle)] = ProxiedLink(body)
-    return True
-
-
-def _client_flow(connection: ProxiedAmqp10Connection, given: Frame) -> bool | list[Any]:
-    number, body = given.number, given.body
-    session = connection.sessions.get(number)
-    if session is None:
-        return True
-    session.window = body.incoming_window
-    link = None if body.handle is None else session.by_handle.get(body.handle)
-    if link is not None and link.closing:
-        return False
-    shift = 0 if link is None else link.shift
-    if link is not None and link.role == "receiver" and body.link_credit is not None:
-        link.credit = body.link_credit
-    if not (session.shift_in or session.shift_out or shift):
-        return True
-    if body.next_incoming_id is not None:
-        body.next_incoming_id = UInt((body.next_incoming_id - session.shift_out) & MASK)
-    body.next_outgoing_id = UInt((body.next_outgoing_id - session.shift_in) & MASK)
-    if body.delivery_count is not None:
-        body.delivery_count = UInt((body.delivery_count - shift) & MASK)
-    return [body]
-
-
-def _client_transfer(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
-    number, body, rest = given.number, given.body, given.rest
-    session = connection.sessions.get(number)
-    link = None if session is None else session.by_handle.get(body.handle)
-    if session is None or link is None:
-        return True
-    if link.closing:
-        session.shift_in += 1
-        session.next_in = (session.next_in + 1) & MASK
-        return False
-    session.next_in = (session.next_in + 1) & MASK
-    link.parts.append(rest)
-    if not body.more:
-        octets = b"".join(link.parts)
-        link.parts.clear()
-        link.delivery_count = (link.delivery_count + 1) & MASK
-        connection.published(link, octets)
-    return True
-
-
-def _client_disposition(connection: ProxiedAmqp10Connection, given: Frame) -> bool | list[Any]:
-    number, body = given.number, given.body
-    session = connection.sessions.get(number)
-    if session is None or not body.role:
-        return True
-    state = c.composite_or_value(body.state)
-    held, told = session.settle(body)
-    dead = isinstance(state, c.Rejected) or (isinstance(state, c.Modified) and state.undeliverable_here)
-    event = "acked" if isinstance(state, c.Accepted) else "rejected" if dead else "requeued"
-    connection.settled(session, event, held)
-    return True if told is None else told
-
-
-def _client_detach(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
-    number, body = given.number, given.body
-    session = connection.sessions.get(number)
-    link = None if session is None else session.by_handle.get(body.handle)
-    if session is not None and link is not None:
-        if "client" in link.closing:
-            _detached(connection, session, link, "client")
-            return False
-        link.parts.clear()
-    return True
-
-
-def _detached(
-    connection: ProxiedAmqp10Connection, session: ProxiedSession, link: ProxiedLink, side: str
-) -> None:
-    link.closing.discard(side)
-    if not link.closing:
-        _forget_link(connection, session, link)
-
-
-def _forget_link(connection: ProxiedAmqp10Connection, session: ProxiedSession, link: ProxiedLink) -> None:
-    if session.by_handle.get(link.handle) is link:
-        del session.by_handle[link.handle]
-    for handle in [handle for handle, each in session.by_broker_handle.items() if each is link]:
-        del session.by_broker_handle[handle]
-    mine = [(number, each) for number, each in session.held.items() if each.link is link]
-    for number, _ in mine:
-        del session.held[number]
-    connection.settled(session, "requeued", mine)
-    connection.link_event(session, "consumer ended", link)
-
-
-_FROM_CLIENT: dict[type[Any], Handler] = {
-    c.SaslInit: _sasl_init,
-    c.Open: _open,
-    c.Begin: _begin,
-    c.Attach: _attach,
-    c.Flow: _client_flow,
-    c.Transfer: _client_transfer,
-    c.Disposition: _client_disposition,
-    c.Detach: _client_detach,
-}
-
-
-# --- the broker's frames ---------------------------------------------------------------------------------
-
-
-def _opened(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
+def _opened(connection: ProxiedAmqp10Connection, number: int, body: Any) -> bool:
     connection.opened = True
     connection.report("opened", f"virtual host {connection.virtual_host_name!r}")
     connection.set_blocked(connection.state.blocked_reason)
     return True
 
 
-def _begun(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
-    number, body = given.number, given.body
+def _begun(connection: ProxiedAmqp10Connection, number: int, body: Any) -> bool:
     session = connection.sessions.get(number if body.remote_channel is None else body.remote_channel)
     if session is None:
         return True
@@ -594,27 +496,119 @@ def _begun(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
     return session.open
 
 
-def _attached(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
-    number, body = given.number, given.body
-    session = connection.by_broker_channel.get(number)
-    named = [
-        each
-        for each in (() if session is None else session.links)
-        if each.link_name == body.name and (each.role == "sender") is bool(body.role)
-    ]
-    if session is not None and named:
-        session.by_broker_handle[int(body.handle)] = named[-1]
-        connection.link_event(session, "consumer added", named[-1])
-        return not named[-1].closing
+def _closed(connection: ProxiedAmqp10Connection, number: int, body: Any) -> bool:
+    connection.close_confirmed()
     return True
 
 
-def _broker_flow(connection: ProxiedAmqp10Connection, given: Frame) -> bool | list[Any]:
-    number, body = given.number, given.body
-    session = connection.by_broker_channel.get(number)
-    if session is None:
+_OF_CONNECTION: tuple[dict[type[Any], Callable[[ProxiedAmqp10Connection, int, Any], bool]], ...] = (
+    {c.SaslInit: _sasl_init, c.Open: _open, c.Begin: _begin},
+    {c.Open: _opened, c.Begin: _begun, c.Close: _closed},
+)
+"""Of the client, and of the broker."""
+
+# --- the client's frames in a session --------------------------------------------------------------------
+
+
+def _attach(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
+    given.session.by_handle[int(given.body.handle)] = ProxiedLink(given.body)
+    return True
+
+
+def _client_flow(connection: ProxiedAmqp10Connection, given: Frame) -> Passes:
+    session, link, body, *_ = given
+    session.window = body.incoming_window
+    if link is not None and link.closing:
+        return False
+    if link is not None and link.role == "receiver" and body.link_credit is not None:
+        link.credit = body.link_credit
+    return _shifted(body, -session.shift_out, -session.shift_in, 0 if link is None else -link.shift)
+
+
+def _shifted(body: c.Flow, incoming: int, outgoing: int, count: int) -> Passes:
+    """A flow with the numbers of the other side."""
+    if not (incoming or outgoing or count):
         return True
-    link = None if body.handle is None else session.by_broker_handle.get(body.handle)
+    if body.next_incoming_id is not None:
+        body.next_incoming_id = UInt((body.next_incoming_id + incoming) & MASK)
+    body.next_outgoing_id = UInt((body.next_outgoing_id + outgoing) & MASK)
+    if body.delivery_count is not None:
+        body.delivery_count = UInt((body.delivery_count + count) & MASK)
+    return [body]
+
+
+def _client_transfer(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
+    session, link, body, rest, _ = given
+    session.next_in = (session.next_in + 1) & MASK
+    if link is not None and link.closing:
+        session.shift_in += 1
+        return False
+    if link is not None:
+        link.parts.append(rest)
+        if not body.more:
+            octets = b"".join(link.parts)
+            link.parts.clear()
+            link.delivery_count = (link.delivery_count + 1) & MASK
+            connection.published(link, octets)
+    return True
+
+
+def _client_disposition(connection: ProxiedAmqp10Connection, given: Frame) -> Passes:
+    session, _, body, *_ = given
+    if not body.role:
+        return True
+    state = c.composite_or_value(body.state)
+    held, told = session.settle(body)
+    dead = isinstance(state, c.Rejected) or (isinstance(state, c.Modified) and state.undeliverable_here)
+    event = "acked" if isinstance(state, c.Accepted) else "rejected" if dead else "requeued"
+    connection.settled(session, event, held)
+    return True if told is None else told
+
+
+def _client_detach(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
+    if given.link is not None:
+        given.link.parts.clear()
+    return not _detached(connection, given, "client")
+
+
+def _detached(connection: ProxiedAmqp10Connection, given: Frame, side: str) -> bool:
+    """Note that one side has detached a link; returns whether that answers a detach of the proxy."""
+    link = given.link
+    if link is None or side not in link.closing:
+        return False
+    link.closing.discard(side)
+    if not link.closing:
+        _forget_link(connection, given.session, link)
+    return True
+
+
+def _forget_link(connection: ProxiedAmqp10Connection, session: ProxiedSession, link: ProxiedLink) -> None:
+    for handles in (session.by_handle, session.by_broker_handle):
+        for handle in [handle for handle, each in handles.items() if each is link]:
+            del handles[handle]
+    mine = [(number, each) for number, each in session.held.items() if each.link is link]
+    for number, _ in mine:
+        del session.held[number]
+    connection.settled(session, "requeued", mine)
+    connection.link_event(session, "consumer ended", link)
+
+
+# --- the broker's frames in a session --------------------------------------------------------------------
+
+
+def _attached(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
+    session, _, body, *_ = given
+    role = "sender" if body.role else "receiver"
+    links = [each for each in session.links if (each.link_name, each.role) == (body.name, role)]
+    if not links:
+        return True
+    session.by_broker_handle[int(body.handle)] = links[-1]
+    connection.link_event(session, "consumer added", links[-1])
+    return not links[-1].closing
+
+
+def _broker_flow(connection: ProxiedAmqp10Connection, given: Frame) -> Passes:
+    session, link, body, *_ = given
     if link is not None and link.closing:
         return False
     if body.next_incoming_id is not None:
@@ -623,99 +617,77 @@ def _broker_flow(connection: ProxiedAmqp10Connection, given: Frame) -> bool | li
     if link is not None and link.role == "sender" and body.link_credit is not None:
         link.limit = (body.delivery_count or 0) + body.link_credit
         link.seen_limit, link.credit = link.limit + shift, body.link_credit
-    if not (session.shift_in or session.shift_out or shift or session.stopped):
-        return True
-    if body.next_incoming_id is not None:
-        body.next_incoming_id = UInt((body.next_incoming_id + session.shift_in) & MASK)
-    body.next_outgoing_id = UInt((body.next_outgoing_id + session.shift_out) & MASK)
+    passes = _shifted(body, session.shift_in, session.shift_out, shift)
     if session.stopped:
         body.incoming_window = UInt(0)
-    if body.delivery_count is not None:
-        body.delivery_count = UInt((body.delivery_count + shift) & MASK)
-    return [body]
+        return [body]
+    return passes
 
 
-def _broker_transfer(connection: ProxiedAmqp10Connection, given: Frame) -> bool | list[Any]:
+def _broker_transfer(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
     """Pass the transfers of a delivery together; those that fill the client's window, as they are."""
-    number, body, rest = given.number, given.body, given.rest
-    session = connection.by_broker_channel.get(number)
-    link = None if session is None else session.by_broker_handle.get(body.handle)
-    if session is None or link is None:
+    session, link, body, rest, octets = given
+    if link is None:
         return True
     if link.closing:
         session.drop_transfer(bool(body.more))
         return False
-    octets = given.octets
     if body.delivery_id is not None:
         link.broker_id = int(body.delivery_id)
-        number_there = session.client_id(body.delivery_id)
-        if number_there != body.delivery_id:
-            body.delivery_id = number_there
-            octets = frame(AMQP, number, body.encode() + rest)
+        if session.client_id(link.broker_id) != link.broker_id:
+            body.delivery_id = session.client_id(link.broker_id)
+            octets = frame(AMQP, FRAME_HEADER.unpack_from(octets)[3], body.encode() + rest)
     link.frames.append(octets)
     link.parts.append(rest)
-    if body.more:
-        if len(link.frames) < session.window:
-            return False
-        frames, link.frames = link.frames, []
-        link.passed += len(frames)
-        connection.rest_passes = True
-        connection.pass_to_client(b"".join(frames))
-        connection.rest_passes = False
+    if body.more and len(link.frames) < session.window:
         return False
-    message, frames = b"".join(link.parts), link.frames
-    link.parts, link.frames = [], []
-    connection.delivered(session, link, bool(body.settled), message, len(frames) + link.passed)
-    connection.rest_passes, link.passed = bool(link.passed), 0
+    frames, link.frames = link.frames, []
+    connection.rest_passes = bool(body.more or link.passed)
+    link.passed += len(frames)
+    if not body.more:
+        message, link.parts = b"".join(link.parts), []
+        connection.delivered(session, link, bool(body.settled), message, link.passed)
+        link.passed = 0
     connection.pass_to_client(b"".join(frames))
     connection.rest_passes = False
     return False
 
 
-def _broker_disposition(connection: ProxiedAmqp10Connection, given: Frame) -> bool | list[Any]:
-    number, body = given.number, given.body
-    session = connection.by_broker_channel.get(number)
-    if session is None:
-        return True
-    if body.role:
-        return not session.concerns_duplicates(body)
-    told = session.settled(body)
+def _broker_disposition(connection: ProxiedAmqp10Connection, given: Frame) -> Passes:
+    if given.body.role:
+        return not given.session.concerns_duplicates(given.body)
+    told = given.session.settled(given.body)
     return True if told is None else told
 
 
 def _broker_detach(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
-    number, body = given.number, given.body
-    session = connection.by_broker_channel.get(number)
-    link = None if session is None else session.by_broker_handle.get(body.handle)
-    if session is not None and link is not None:
-        if "broker" in link.closing:
-            _detached(connection, session, link, "broker")
-            return False
-        _forget_link(connection, session, link)
+    if _detached(connection, given, "broker"):
+        return False
+    if given.link is not None:
+        _forget_link(connection, given.session, given.link)
     return True
 
 
 def _broker_end(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
-    number = given.number
-    session = connection.by_broker_channel.get(number)
-    if session is not None:
-        connection.forget(session)
+    connection.forget(given.session)
     return True
 
 
-def _broker_close(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
-    connection.close_confirmed()
-    return True
-
-
-_FROM_BROKER: dict[type[Any], Handler] = {
-    c.Open: _opened,
-    c.Begin: _begun,
-    c.Attach: _attached,
-    c.Flow: _broker_flow,
-    c.Transfer: _broker_transfer,
-    c.Disposition: _broker_disposition,
-    c.Detach: _broker_detach,
-    c.End: _broker_end,
-    c.Close: _broker_close,
-}
+_IN_SESSION: tuple[dict[type[Any], Callable[[ProxiedAmqp10Connection, Frame], Passes]], ...] = (
+    {
+        c.Attach: _attach,
+        c.Flow: _client_flow,
+        c.Transfer: _client_transfer,
+        c.Disposition: _client_disposition,
+        c.Detach: _client_detach,
+    },
+    {
+        c.Attach: _attached,
+        c.Flow: _broker_flow,
+        c.Transfer: _broker_transfer,
+        c.Disposition: _broker_disposition,
+        c.Detach: _broker_detach,
+        c.End: _broker_end,
+    },
+)
+"""Of the client, and of the broker."""

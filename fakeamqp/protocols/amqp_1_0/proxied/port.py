@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.faults.port import FaultPort
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.dialect import DIALECT
 from fakeamqp.protocols.amqp_1_0.replies import INTERNAL_ERROR, LIMIT_EXCEEDED, error
+from fakeamqp.protocols.base.proxied.port import ProxiedPort
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_1_0.proxied.connection import ProxiedAmqp10Connection
@@ -16,21 +16,16 @@ if TYPE_CHECKING:
 _REFUSED = "refused by a fault that the test asked for"
 
 
-class ProxiedAmqp10FaultPort(FaultPort):
+class ProxiedAmqp10FaultPort(ProxiedPort):
     """The fault port of one connection through a proxy."""
 
-    __slots__ = ("_connection",)
+    __slots__ = ()
 
     protocol: str = "1-0"
 
-    def __init__(self, connection: ProxiedAmqp10Connection) -> None:
-        self._connection = connection
+    _connection: ProxiedAmqp10Connection
 
     # --- the connection ---------------------------------------------------------------------------------
-
-    @property
-    def name(self) -> str:
-        return self._connection.name
 
     @property
     def client_name(self) -> str | None:
@@ -39,20 +34,8 @@ class ProxiedAmqp10FaultPort(FaultPort):
         return name if isinstance(name, str) and name else None
 
     @property
-    def virtual_host(self) -> str | None:
-        return self._connection.virtual_host_name
-
-    @property
-    def open(self) -> bool:
-        return not (self._connection.gone or self._connection.over or self._connection.closing)
-
-    @property
     def channels(self) -> tuple[int, ...]:
         return tuple(session.number for session in self._connection.open_channels)
-
-    @property
-    def largest_frame(self) -> int:
-        return self._connection.frame_max
 
     def channel_open(self, number: int) -> bool:
         return self._session(number) is not None
@@ -64,26 +47,6 @@ class ProxiedAmqp10FaultPort(FaultPort):
     def _link(self, number: int, handle: int) -> ProxiedLink | None:
         session = self._session(number)
         return None if session is None else session.by_handle.get(handle)
-
-    # --- frames -----------------------------------------------------------------------------------------
-
-    def receive(self, frames: bytes) -> None:
-        self._connection.take(frames)
-
-    def receive_duplicate(self, number: int, frames: bytes) -> None:
-        self._connection.take(frames, counted=False)
-
-    def receive_unsecured(self, number: int, frames: bytes) -> None:
-        self._connection.take(frames)
-
-    def flush_confirms(self) -> None:
-        """The broker behind the proxy sends outcomes when it wants."""
-
-    def pause(self, paused: bool) -> None:
-        self._connection.pause(paused)
-
-    def send(self, octets: bytes) -> None:
-        self._connection.write(octets)
 
     # --- numbers ----------------------------------------------------------------------------------------
 
@@ -152,19 +115,8 @@ class ProxiedAmqp10FaultPort(FaultPort):
         if session is not None:
             self._connection.detach(session, body, condition, text)
 
-    def disconnect(self, *, reset: bool) -> None:
-        self._connection.disconnect(reset=reset)
-
     def refuse_login(self, text: str, client_properties: Any) -> None:
         self._connection.refuse_login(text)
-
-    # --- heartbeats -------------------------------------------------------------------------------------
-
-    def drop_heartbeat(self) -> None:
-        """The broker behind the proxy does not get it."""
-
-    def enforce_heartbeats(self) -> None:
-        """The broker behind the proxy looks after heartbeats itself."""
 
     # --- what conditions ask ----------------------------------------------------------------------------
 
@@ -199,6 +151,3 @@ class ProxiedAmqp10FaultPort(FaultPort):
         session = self._session(number)
         if session is not None:
             self._connection.stop(session, not active)
-
-    def __repr__(self) -> str:
-        return f"<fault port of {self.name}>"

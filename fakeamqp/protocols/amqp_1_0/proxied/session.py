@@ -15,12 +15,13 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from fakeamqp.protocols.amqp_1_0.addresses import BadAddress, Destination, VersionOne, destination_of
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.types import UInt
+from fakeamqp.protocols.amqp_1_0.dialect.groups import destination
 
 if TYPE_CHECKING:
     from fakeamqp.model.messages.message import Message
+    from fakeamqp.protocols.amqp_1_0.addresses import Destination
 
 MASK: Final = 0xFFFFFFFF
 _AHEAD: Final = 0x40000000
@@ -46,7 +47,7 @@ class ProxiedLink:
         self.role: Literal["sender", "receiver"] = "receiver" if body.role else "sender"
         address = getattr(c.composite_or_value(body.source if body.role else body.target), "address", None)
         self.address: str | None = address if isinstance(address, str) else None
-        self.destination: Destination | None = destination(address)
+        self.destination: Destination | None = destination(address, of_target=not body.role)
         place = self.destination
         self.source_queue: str | None = (
             place.routing_key if body.role and place is not None and not place.exchange else None
@@ -281,14 +282,6 @@ class ProxiedSession:
 
 class _Ledger(NamedTuple):
     outstanding: Mapping[int, HeldDelivery]
-
-
-def destination(address: Any) -> Destination | None:
-    """Where an address leads; None where it has no meaning."""
-    try:
-        return destination_of(address) if isinstance(address, str) else None
-    except (BadAddress, VersionOne):
-        return None
 
 
 def _serial(difference: int) -> int:

@@ -95,6 +95,14 @@ class ClientLeg(Leg):
         """An alarm of the proxy begins, or for None ends."""
         raise NotImplementedError
 
+    def take(self, frames: bytes, *, counted: bool = True) -> None:
+        """Forward whole frames of the client that a fault had kept. A duplicate is not `counted`."""
+        raise NotImplementedError
+
+    def add(self, octets: bytes) -> None:
+        """Send whole frames to the client that the broker has not sent just now."""
+        self.write(octets)
+
     def receive_from_broker(self, kind: int, number: int, payload: bytes, octets: bytes) -> None:
         """Pass a frame of the broker to the client, unless it concerns the proxy alone."""
         raise NotImplementedError
