@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from fakeamqp.protocols.amqp_1_0.addresses import queue_address
@@ -185,14 +186,32 @@ def encoded_message(message: Message, choices: Amqp10Choices, *, redelivered: bo
     ttl = properties.ttl
     if message.history is not None and not isinstance(message.properties, SectionProperties):
         ttl = _first_ttl(message.history)
-    header = Header(
-        durable=properties.shown_durable,
-        priority=None if properties.priority is None else UByte(properties.priority & 0xFF),
+    first = not redelivered and not failures and not died
+    header = _encoded_header(properties.shown_durable, properties.priority, ttl, first, failures)
+    if message.encoding is not ENCODING:
+        encode_properties(message, properties, choices)
+    body = body_section(properties, message.body)
+    return b"".join((header, message.properties_bytes, body, properties.footer))
+
+
+@lru_cache(
+    maxsize=256
+)  # Measured with the benchmarks of conversations: 0.8 times the instructions of a delivery.
+def _encoded_header(
+    durable: bool | None, priority: int | None, ttl: int | None, first: bool, failures: int
+) -> bytes:
+    return Header(
+        durable=durable,
+        priority=None if priority is None else UByte(priority & 0xFF),
         ttl=None if ttl is None else UInt(ttl & 0xFFFFFFFF),
-        first_acquirer=not redelivered and not failures and not died,
+        first_acquirer=first,
         delivery_count=UInt(failures),
     ).encode()
-    if message.encoding is not ENCODING:
+
+
+def encode_properties(message: Message, properties: SectionProperties, choices: Amqp10Choices) -> None:
+    """Keep the sections of a message between its header and its body with the message, encoded."""
+    if properties.annotations or properties.added or message.history is not None:
         own = {_EXCHANGE: message.exchange, _ROUTING_KEY: message.routing_key}
         if message.history is not None:
             own[DEATHS] = _deaths_of_history(message.history)
@@ -200,7 +219,19 @@ def encoded_message(message: Message, choices: Amqp10Choices, *, redelivered: bo
         annotations = {**properties.annotations, **own}
         if choices.broker_annotations_first:
             annotations = {**dict(reversed(own.items())), **properties.annotations, **own}
-        message.properties_bytes = encode_value(Described(ULong(0x72), annotations)) + properties.head
-        message.encoding = ENCODING
-    body = body_section(properties, message.body)
-    return b"".join((header, message.properties_bytes, body, properties.footer))
+        octets = _encoded_annotations(annotations)
+    else:
+        octets = _encoded_origin(message.exchange, message.routing_key, choices.broker_annotations_first)
+    message.properties_bytes = octets + properties.head
+    message.encoding = ENCODING
+
+
+@lru_cache(maxsize=256)
+def _encoded_origin(exchange: str, routing_key: str, key_first: bool) -> bytes:
+    """The annotations of a message that has no others."""
+    own = [(_EXCHANGE, exchange), (_ROUTING_KEY, routing_key)]
+    return _encoded_annotations(dict(reversed(own) if key_first else own))
+
+
+def _encoded_annotations(annotations: Mapping[Any, Any]) -> bytes:
+    return encode_value(Described(ULong(ANNOTATIONS), annotations))

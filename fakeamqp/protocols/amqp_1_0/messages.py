@@ -115,6 +115,10 @@ class MissingBody(UnreadableMessage):
     """A message without a body."""
 
 
+_NO_FIELDS: Final = Properties()
+"""Of messages without properties; changed in copies only."""
+
+
 class SectionProperties:
     """The sections of a message but its body; see `model.messages.message.ReadableProperties`.
 
@@ -208,7 +212,7 @@ class SectionProperties:
 
     def read_head(self) -> None:
         """Decode both sections. DecodeError where RabbitMQ crashes, UnreadableMessage where it refuses."""
-        self._fields, self._application = Properties(), {}
+        self._fields, self._application = _NO_FIELDS, {}
         offset = 0
         while offset < len(self.head):
             try:

@@ -16,6 +16,7 @@ from fakeamqp.model.routing import UNROUTABLE, Copies, is_reply_address
 from fakeamqp.protocols.amqp_1_0.addresses import BadAddress, Destination, VersionOne, destination_of
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UByte, UInt, ULong
+from fakeamqp.protocols.amqp_1_0.conversion import encode_properties
 from fakeamqp.protocols.amqp_1_0.filters import offered_capabilities
 from fakeamqp.protocols.amqp_1_0.messages import (
     SectionProperties,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
     from fakeamqp.protocols.amqp_1_0.termini import Resolved
 
+_ACCEPTED, _RELEASED = c.Accepted(), c.Released()
 _MASK: Final = 0xFFFFFFFF
 _UNSETTLED, _SETTLED = 0, 1
 _MODES: Final = {_UNSETTLED: "unsettled", _SETTLED: "settled"}
@@ -254,6 +256,7 @@ class ReceivingLink:
         if properties.ttl is not None:
             message.expiry = properties.ttl / 1000
         message.secured = not parts.settled
+        encode_properties(message, properties, session.choices)
         message.further_bytes = properties.further_bytes(octets, body)
         copies = properties.annotations.get(_X_CC) if session.choices.copies_by_annotation else None
         if copies is not None:
@@ -349,9 +352,9 @@ class ReceivingLink:
         if outcome.refused:
             state: c.Composite = c.Rejected(error=self._refusal(outcome))
         elif outcome.routed or outcome.delays or late:
-            state = c.Accepted()
+            state = _ACCEPTED
         else:
-            state = c.Released()
+            state = _RELEASED
         self.session.outcome(delivery_id, state)
 
     def _refusal(self, outcome: Outcome) -> c.Error | None:

@@ -108,7 +108,7 @@ class Amqp10Session:
         """How many transfers of the client are counted that have not been carried out: see `count_ahead`."""
         self.pausing: list[SendingLink] = []
         """Links that take no more messages until those that wait are sent."""
-        self._outcomes: list[tuple[int, bytes, c.Composite]] = []
+        self._outcomes: list[tuple[int, c.Composite]] = []
         """Delivery id, encoded state and state of publishes, which are sent at the end of the turn."""
         self.open: bool = True
         self.crashed: bool = False
@@ -288,16 +288,14 @@ class Amqp10Session:
         """Tell the client that its queue has taken back deliveries, which it has to settle."""
         if self.open and delivery_ids:
             state = c.Released()
-            self._send_states([(each, b"", state) for each in delivery_ids], SENDER, settled=False)
+            self._send_states([(each, state) for each in delivery_ids], SENDER, settled=False)
 
-    def _send_states(
-        self, states: Sequence[tuple[int, bytes, c.Composite]], role: bool, *, settled: bool
-    ) -> None:
+    def _send_states(self, states: Sequence[tuple[int, c.Composite]], role: bool, *, settled: bool) -> None:
         """Send the state of deliveries, in ranges of the same state."""
-        first = last = states[0][0]
-        octets, state = states[0][1:]
-        for number, encoded, following in (*states[1:], (-1, b"", state)):
-            if number == (last + 1) & _MASK and encoded == octets:
+        first, state = states[0]
+        last = first
+        for number, following in (*states[1:], (-1, state)):
+            if number == (last + 1) & _MASK and (following is state or following == state):
                 last = number
                 continue
             self.send(
@@ -310,12 +308,12 @@ class Amqp10Session:
                 )
             )
             first = last = number
-            octets, state = encoded, following
+            state = following
 
     def outcome(self, delivery_id: int, state: c.Composite) -> None:
         """Note the outcome of a publish."""
         if self.open:
-            self._outcomes.append((delivery_id, state.encode(), state))
+            self._outcomes.append((delivery_id, state))
 
     # --- links ------------------------------------------------------------------------------------------
 
@@ -417,8 +415,13 @@ class Amqp10Session:
 
     def send_transfers(self, frames: Sequence[bytes]) -> None:
         """Send the transfers of one message, as far as the client's window admits them."""
-        self._waiting.append(frames)
-        self._send_waiting()
+        if self._waiting or len(frames) > self.remote_window:
+            self._waiting.append(frames)
+            self._send_waiting()
+            return
+        self.remote_window -= len(frames)
+        self.next_outgoing_id = (self.next_outgoing_id + len(frames)) & _MASK
+        self.connection.outbox.write(b"".join(frames))
 
     def _send_waiting(self) -> None:
         waiting = self._waiting
