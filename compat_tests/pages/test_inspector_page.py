@@ -101,6 +101,25 @@ def test_inspector_shows_connection_with_channels_and_closes_it(topology: None, 
     assert not broker.connections
 
 
+def test_inspector_shows_sessions_links_and_sections_of_amqp_1_0(page: Any, broker: Broker):
+    proton = pytest.importorskip("proton")
+    utils = pytest.importorskip("proton.utils")
+    broker.load_definitions({"queues": [{"name": "orders", "vhost": "/", "durable": True}]})
+    connection = utils.BlockingConnection(f"amqp://guest:guest@127.0.0.1:{broker.port}", timeout=10)
+    sender = connection.create_sender("/queues/orders", name="the link")
+    sender.send(proton.Message(body=b"x", inferred=True, subject="two apples"))
+    page.click("#tab-connections")
+    page.click('#connection-list .row[aria-label*="1 channel"]')
+    for shown in ("Sessions", "Links", "the link", "sender", "/queues/orders"):
+        wait_for_text(page, "#detail", shown)
+    page.click("#tab-queues")
+    page.click('#queue-list .row[aria-label^="queue orders, 1 ready"]')
+    page.click('#detail .row[aria-label^="ready message"]')
+    for shown in ("Sections", "subject", "two apples"):
+        wait_for_text(page, "#detail", shown)
+    connection.close()
+
+
 def test_inspector_timeline_adds_new_events_and_filters_them(page: Any, broker: Broker, channel: Any):
     page.click("#tab-timeline")
     busy(broker, channel)
