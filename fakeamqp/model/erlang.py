@@ -29,6 +29,8 @@ class Latin1(bytes):
 
 Plain: TypeAlias = "Atom | str | bytes | int"
 """A value without members: an atom, a string (a list of characters in Erlang), a binary or an integer."""
+Member: TypeAlias = "Plain | tuple[Member, ...]"
+"""A value, or a tuple whose first member is an atom."""
 
 
 def term(value: Any) -> str:
@@ -124,9 +126,9 @@ def _text(value: str) -> str:
 # --- lines -----------------------------------------------------------------------------------------------
 #
 # Measured on Erlang/OTP 25, 27 and 29. What does not fit into the rest of a line is broken: a row of numbers
-# behind a comma, and it goes on below its first number; a tuple in front of a member, and it goes on below
-# the member behind its tag. Where that member is too far to the right, the tuple goes on four columns behind
-# its brace, or one. Texts and numbers are never broken. Columns are counted from 1.
+# behind a comma, and it goes on below its first number; a tuple in front of a member, always of one that is a
+# tuple, and it goes on below the member behind its tag. Where that member is too far to the right, the tuple
+# goes on four columns behind its brace, or one. Texts and numbers are never broken. Columns are counted from 1.
 
 _LINE = 80
 _HALF = _LINE // 2
@@ -147,20 +149,17 @@ _ESCAPED = str.maketrans({character: f"\\{escape}" for character, escape in _ESC
 _PRINTABLE = "[\b-\r\x1b -~\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]+"
 
 
-def pretty(value: Plain | tuple[Plain, ...], text: str = "") -> str:
+def pretty(value: Member, text: str = "") -> str:
     """A value as Erlang's `~tp` prints it behind a text: on several lines if it does not fit into one.
 
     Bytes become a text if all of them are printable in UTF-8, or else in Latin-1; if not, a row of numbers.
     The first member of a tuple is an atom.
     """
     column = len(text) - text.rfind("\n")
-    if not isinstance(value, tuple):
-        return _laid_out(value, column, 0)
-    whole = "{" + ",".join(map(_flat, value)) + "}"
-    return whole if len(whole) < _LINE - column else _broken_tuple(value, column)
+    return _laid_out(value, column, 0)
 
 
-def _broken_tuple(members: tuple[Plain, ...], column: int) -> str:
+def _broken_tuple(members: tuple[Member, ...], column: int) -> str:
     tag = _flat(members[0])
     lines = "{" + tag
     position = column + len(tag) + 2
@@ -175,7 +174,7 @@ def _broken_tuple(members: tuple[Plain, ...], column: int) -> str:
         shown = _flat(member)
         is_row = _is_row(shown)
         if not starts_line:
-            if not is_row and len(shown) + 2 < _LINE - position:
+            if not is_row and shown[0] != "{" and len(shown) + 2 < _LINE - position:
                 lines += f",{shown}"
                 position += len(shown) + 1
                 continue
@@ -187,9 +186,11 @@ def _broken_tuple(members: tuple[Plain, ...], column: int) -> str:
     return lines + "}"
 
 
-def _laid_out(value: Plain, column: int, closing: int) -> str:
-    """A value in this column, with so many brackets behind it; a long row of numbers is broken."""
+def _laid_out(value: Member, column: int, closing: int) -> str:
+    """A value in this column, with so many brackets behind it; a tuple and a long row of numbers are broken."""
     shown = _flat(value)
+    if isinstance(value, tuple):
+        return shown if len(shown) < _LINE - column - closing else _broken_tuple(value, column)
     if not _is_row(shown) or len(shown) < _LINE - column - closing:
         return shown
     *numbers, last = shown[2:-2].split(",")
@@ -206,7 +207,9 @@ def _is_row(shown: str) -> bool:
     return shown.startswith("<<") and shown[2].isdigit()
 
 
-def _flat(value: Plain) -> str:
+def _flat(value: Member) -> str:
+    if isinstance(value, tuple):
+        return "{" + ",".join(map(_flat, value)) + "}"
     if isinstance(value, bytes):
         return _binary(value)
     if isinstance(value, str) and not isinstance(value, Atom):

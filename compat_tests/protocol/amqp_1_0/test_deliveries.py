@@ -363,3 +363,14 @@ def test_unsettled_message_comes_until_it_is_settled(server: Server, kind: str) 
     receiver.settle(c.Accepted(), 0)
     client.drop()
     assert stored(server, "held") == []
+
+
+@rule("1-0/transfer/tags-of-queues")
+@pytest.mark.parametrize(("kind", "again"), [("classic", 0), ("quorum", 1)])
+def test_tag_is_the_number_of_the_message_in_its_queue(rabbitmq: Server, kind: str, again: int) -> None:
+    client, receiver = holding(rabbitmq, kind=kind)
+    receiver.settle(c.Released(), 0)
+    transfer, _ = receiver.flow(link_credit=1, delivery_count=1).take()
+    assert (transfer.delivery_id, int.from_bytes(transfer.delivery_tag, "big")) == (1, again)
+    client.sender(handle=2).publish()
+    assert client.receiver(handle=3, credit=1, snd_settle_mode=1).take()[0].delivery_tag == b""

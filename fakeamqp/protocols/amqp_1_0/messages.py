@@ -650,6 +650,8 @@ def read_message(data: bytes, choices: Reading = USUAL) -> tuple[SectionProperti
                 header = Header.unchecked(value)
             elif code == ANNOTATIONS:
                 annotations = checked_annotations(value)
+            elif code == _DELIVERY_ANNOTATIONS:
+                checked_annotations(value)
             continue
         bare = offset if bare < 0 else bare
         if code == BROKEN:
@@ -695,6 +697,7 @@ def _take_basic(properties: SectionProperties) -> None:
     properties.unwritable = decimals or None in annotations.values()
 
 
+_DELIVERY_ANNOTATIONS: Final = 0x71
 ANNOTATIONS, _APPLICATION, _DATA, _SEQUENCE, _VALUE, _FOOTER = 0x72, 0x74, 0x75, 0x76, 0x77, 0x78
 BROKEN: Final = 0xFF
 _LISTS: Final = frozenset((0x45, 0xC0, 0xD0))
@@ -702,7 +705,7 @@ _MAPS: Final = frozenset((0xC1, 0xD1))
 _BINARIES: Final = frozenset((0xA0, 0xB0))
 _KINDS: Final[Mapping[int, tuple[str, frozenset[int]]]] = {
     **dict.fromkeys((Header.CODE, Properties.CODE, _SEQUENCE), ("list", _LISTS)),
-    **dict.fromkeys((113, ANNOTATIONS, _APPLICATION, _FOOTER), ("map", _MAPS)),
+    **dict.fromkeys((_DELIVERY_ANNOTATIONS, ANNOTATIONS, _APPLICATION, _FOOTER), ("map", _MAPS)),
     _DATA: ("binary", _BINARIES),
 }
 """Section -> what its value has to be, and the codes of that."""
@@ -730,8 +733,10 @@ def sections_of(data: bytes, *, strict: bool) -> Iterable[tuple[int, int, int, i
         if strict:
             repeats = code == last and code in (_DATA, _SEQUENCE)
             follows = code > last and not (_DATA <= code <= _VALUE and last >= _DATA)
-            if not (repeats or follows) or (code == _FOOTER and last < _DATA):
+            if not (repeats or follows):
                 raise _unexpected(_NAMES[code], offset)
+        if code == _FOOTER and last < _DATA:
+            raise _unexpected(_NAMES[code], offset)
         yield code, offset, start, behind
         offset, last = behind, code
 

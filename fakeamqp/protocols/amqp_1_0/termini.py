@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from fakeamqp.model.erlang import Atom, pretty, term as text_term
+from fakeamqp.model.erlang import Atom, Member, pretty, term as text_term
 from fakeamqp.model.errors import AccessRefused, ModelError, NotFound, PreconditionFailed, ResourceError
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.model.queues.classic import ClassicQueue
@@ -92,7 +92,7 @@ def target_of(session: Amqp10Session, body: c.Attach, target: c.Target) -> Resol
         if not destination.exchange:
             _check_queue(session, destination.key_for(None))
     except BadAddress:
-        raise _refused(session, "bad_address_string", text_term(address)) from None
+        raise _refused(session, "bad_address_string", Atom(text_term(address))) from None
     except VersionOne:
         destination = _version_one(session, target, of_target=True).destination
     session.authorise("write", "exchange", destination.exchange)
@@ -131,7 +131,8 @@ def source_of(session: Amqp10Session, body: c.Attach, source: c.Source) -> Resol
     _check_outcomes(source)
     address = source.address
     if type(address) is not str:
-        raise _refused(session, "bad_address", "undefined" if address is None else term(address))
+        shown = Atom("undefined" if address is None else term(address))
+        raise _refused(session, "bad_address", shown)
     try:
         name = "" if address == QUEUES else queue_of_source(address)
     except BadAddress:
@@ -180,7 +181,7 @@ def _version_one(session: Amqp10Session, terminus: c.Source | c.Target, *, of_ta
     if not session.broker.features.permitted("amqp_address_v1"):
         raise _refused(session, "amqp_address_v1_not_permitted", _utf8(address))
     if type(address) is not str:
-        raise _refused(session, "bad_address", term(address))
+        raise _refused(session, "bad_address", Atom(term(address)))
     try:
         endpoint = version_one_endpoint(address, of_target=of_target)
     except CrashingAddress as problem:
@@ -286,14 +287,14 @@ def _dynamic_fields(name: str) -> dict[str, Any]:
 # --- texts -------------------------------------------------------------------------------------------------
 
 
-def _refused(session: Amqp10Session, why: str, shown: str) -> LinkFault:
+def _refused(session: Amqp10Session, why: str, shown: Member) -> LinkFault:
     """The error about an address, with RabbitMQ's text."""
     before = session.choices.attach_refusal.format("")
-    return LinkFault(INVALID_FIELD, before + pretty((Atom(why), Atom(shown)), before))
+    return LinkFault(INVALID_FIELD, before + pretty((Atom(why), shown), before))
 
 
-def _utf8(address: Any) -> str:
-    return f"{{utf8,{text_term(address)}}}" if type(address) is str else term(address)
+def _utf8(address: Any) -> Member:
+    return (Atom("utf8"), Atom(text_term(address))) if type(address) is str else Atom(term(address))
 
 
 def _not_dynamic(kind: str, terminus: c.Composite) -> LinkFault:
@@ -309,4 +310,4 @@ def _shown(value: Any) -> str:
         return f"{{array,symbol,[{','.join(map(term, value))}]}}"
     if isinstance(value, Mapping):
         return f"{{map,[{','.join(f'{{{term(key)},{term(each)}}}' for key, each in value.items())}]}}"
-    return _utf8(value)
+    return f"{{utf8,{text_term(value)}}}" if type(value) is str else term(value)

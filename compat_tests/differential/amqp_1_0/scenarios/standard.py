@@ -197,7 +197,7 @@ def open_on_another_channel(play: Play) -> None:
     peer.send(c.SaslInit(mechanism=Symbol("PLAIN"), initial_response=b"\0guest\0guest"))
     peer.raw(PROTOCOL_HEADER)
     peer.send(c.Open(container_id="x"), 5)
-    peer.note()
+    until_closed(peer)
 
 
 @scenario
@@ -405,6 +405,13 @@ def receiver_fields(play: Play, fields: dict[str, Any]) -> None:
     peer.note()
 
 
+@each(short="x" * 20, middle="x" * 30)
+def bare_names(play: Play, address: str) -> None:
+    peer = play.peer().session()
+    peer.attach(SENDER, address, 0)
+    peer.note()
+
+
 @scenario
 def coordinator(play: Play) -> None:
     peer = play.peer().session()
@@ -456,6 +463,7 @@ def transfers(play: Play, fields: dict[str, Any]) -> None:
 def second_transfers(play: Play, fields: dict[str, Any]) -> None:
     peer = attached(play)
     peer.transfer()
+    peer.note()
     peer.transfer(**fields)
     peer.note()
 
