@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from compat_tests.differential.amqp_1_0.scenarios import ALONE, SCENARIOS, Play
 from compat_tests.differential.amqp_1_0.stages import Stage
 from compat_tests.differential.rabbitmq_node import RabbitMQNode
 
+Scenarios: TypeAlias = "Mapping[str, Callable[[Play], None]]"
 LOOKS = ((1.0, 12), (3.0, 4), (6.0, 1))
 """The patience of each look at a scenario, and how many are played at once: those that differ again."""
 
@@ -27,11 +28,11 @@ class Compared(NamedTuple):
         return self.fake != self.node or any(line.startswith("failed") for line in self.fake)
 
 
-def play(name: str, stage: Stage, reads: dict[int, list[int]]) -> list[str]:
+def play(name: str, stage: Stage, reads: dict[int, list[int]], scenarios: Scenarios = SCENARIOS) -> list[str]:
     """The transcript of a scenario; how it failed, if it did."""
     played = Play(stage, name, reads)
     try:
-        SCENARIOS[name](played)
+        scenarios[name](played)
     except Exception:
         played.lines.append("failed: " + traceback.format_exc().splitlines()[-1])
     try:
@@ -57,6 +58,8 @@ def compare(
     port: int,
     node: RabbitMQNode | None = None,
     looks: Iterable[tuple[float, int]] = LOOKS,
+    *,
+    scenarios: Scenarios = SCENARIOS,
 ) -> dict[str, Compared]:
     """Play scenarios on a new broker each and on one node: several at once, again where they differ.
 
@@ -67,8 +70,8 @@ def compare(
 
     def one(name: str, patience: float) -> Compared:
         reads: dict[int, list[int]] = {}
-        fake = play(name, Stage.of_personality(personality), reads)
-        return Compared(fake, play(name, Stage.of_node(port, node, patience), reads))
+        fake = play(name, Stage.of_personality(personality), reads, scenarios)
+        return Compared(fake, play(name, Stage.of_node(port, node, patience), reads, scenarios))
 
     for patience, at_once in looks:
         together = [name for name in chosen if name not in ALONE]

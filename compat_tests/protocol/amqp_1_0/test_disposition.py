@@ -134,3 +134,60 @@ def test_deliveries_of_a_settled_link_need_no_disposition(server: Server) -> Non
     assert (transfer.settled, transfer.delivery_tag) == (True, b"")
     queue = server.vhost.queues["q"]
     assert (len(queue.ready), len(queue.unacked)) == (0, 0)
+
+
+@pytest.mark.rule("1-0/disposition/annotations")
+def test_outcome_with_a_reserved_annotation_ends_the_session_and_returns_the_message(server: Server) -> None:
+    client, queue, _ = held(server, "quorum")
+    state = c.Modified(message_annotations={Symbol("a"): 1})
+    client.send(c.Disposition(role=True, first=0, settled=True, state=state))
+    client.expect_end("amqp:internal-error")
+    assert len(queue.ready) == 1
+
+
+@pytest.mark.rule("1-0/disposition/annotations")
+def test_annotations_of_an_outcome_are_written_with_the_broker_s_own_by_name(rabbitmq: Server) -> None:
+    client, _, _ = held(rabbitmq, "quorum")
+    state = c.Modified(message_annotations={Symbol("x-b"): Symbol("text"), Symbol("x-a"): True})
+    client.send(c.Disposition(role=True, first=0, settled=True, state=state))
+    _, said = client.receiver("/queues/held", 2, credit=1).take()
+    names = ["x-b", "x-acquired-count", "x-a", "x-routing-key", "x-exchange"]
+    assert list(said["annotations"]) == names
+    assert type(said["annotations"]["x-b"]) is str
+
+
+@pytest.mark.rule("1-0/disposition/state")
+def test_disposition_of_a_sender_about_deliveries_to_it_ends_the_session(server: Server) -> None:
+    client = server.session()
+    client.send(c.Disposition(role=False, first=0, settled=True, state=c.Accepted()))
+    client.expect_end("amqp:internal-error")
+
+
+@pytest.mark.rule("1-0/end/releases")
+@pytest.mark.parametrize("kind", KINDS)
+def test_session_that_ends_gets_nothing_of_what_it_gives_back(server: Server, kind: str) -> None:
+    client, queue, _ = held(server, kind)
+    link = client.receiver("/queues/held", 2, credit=5)
+    client.take_all()
+    client.send(c.End()).expect(c.End)
+    client.expect_nothing()
+    assert (len(queue.ready), queue.consumer_count, link.handle) == (1, 0, 2)
+
+
+@pytest.mark.rule("1-0/disposition/dead-letters")
+def test_times_of_deaths_are_those_of_the_first_and_the_last(rabbitmq: Server) -> None:
+    queues = rabbitmq.vhost.queues
+    arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "b", "x-message-ttl": 1000}
+    queues.declare("a", QueueDeclaration(durable=True, arguments=arguments))
+    back = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "a"}
+    queues.declare("b", QueueDeclaration(durable=True, arguments=back))
+    client = rabbitmq.session()
+    client.sender("/queues/a").publish(message(b"x"))
+    rabbitmq.advance(1)
+    link = client.receiver("/queues/b", 1, credit=2)
+    transfer, _ = link.take()
+    link.settle(c.Rejected(), transfer.delivery_id)
+    rabbitmq.advance(1)
+    _, said = link.take()
+    times = [death["last-time"] - death["first-time"] for death in said["annotations"]["x-opt-deaths"]]
+    assert times == [1000, 0]

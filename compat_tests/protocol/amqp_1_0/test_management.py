@@ -130,3 +130,63 @@ def test_credit_for_requests_is_granted_again_at_four(server: Server) -> None:
         request(client, "GET", "/queues/q")
         flows += [each.what for each in client.take_all() if isinstance(each.what, c.Flow)]
     assert [(each.delivery_count, each.link_credit) for each in flows] == [(4, 8)]
+
+
+@pytest.mark.rule("1-0/management/errors")
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ({"nope": UInt(1)}, 'bad queue property {{utf8,<<"nope">>},{uint,1}}'),
+        ({"durable": "yes"}, 'bad queue property {{utf8,<<"durable">>},{utf8,<<"yes">>}}'),
+        ({"exclusive": 1}, 'bad queue property {{utf8,<<"exclusive">>},{long,1}}'),
+        (
+            {"arguments": {"x-dead-letter-exchange": 5}},
+            "invalid type 'long' for arg 'x-dead-letter-exchange'",
+        ),
+    ],
+)
+def test_field_of_another_type_is_refused(rabbitmq: Server, body: Any, text: str) -> None:
+    assert ask(managed(rabbitmq), "PUT", "/queues/n", body) == ("400", text)
+
+
+@pytest.mark.rule("1-0/management/queues")
+def test_arguments_keep_their_types(server: Server) -> None:
+    arguments = {"x-max-length": UInt(5), "x-expires": 100_000, "x-other": [{"k": Symbol("v")}]}
+    _, said = ask(managed(server), "PUT", "/queues/n", {"arguments": arguments})
+    found = said["arguments"]
+    assert [type(found[name]) for name in ("x-max-length", "x-expires")] == [UInt, int]
+    assert found["x-other"] == [{Symbol("k"): "v"}]
+
+
+@pytest.mark.rule("1-0/management/crash")
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PUT", "/queues/n", None),
+        ("GET", "/queues/q", {}),
+        ("PUT", "/queues/n", {"arguments": []}),
+        ("POST", "/bindings", {"source": "amq.direct"}),
+    ],
+)
+def test_request_with_a_body_that_does_not_fit_ends_the_session(
+    server: Server, method: str, path: str, body: Any
+) -> None:
+    client = managed(server)
+    request(client, method, path, body)
+    client.expect_end("amqp:internal-error")
+
+
+@pytest.mark.rule("1-0/management/bindings")
+def test_path_of_a_binding_has_all_its_parts(server: Server) -> None:
+    client = managed(server)
+    for segment in ("src=amq.direct", "src=;dstq=q;key=;args=", "dstq=q;src=amq.direct;key=k;args="):
+        status, text = ask(client, "DELETE", f"/bindings/{segment}")
+        assert (status, text) == ("400", f"bad binding path segment '{segment}'")
+
+
+@pytest.mark.rule("1-0/management/pair")
+def test_link_of_management_without_the_property_paired_is_refused(rabbitmq: Server) -> None:
+    said = {**PAIR, "properties": {Symbol("paired"): "true"}}
+    for role in (SENDER, RECEIVER):
+        _, error = rabbitmq.session().refused(role, "/management", **said)
+        assert error.description == "Link property 'paired' is not set to boolean value 'true'"

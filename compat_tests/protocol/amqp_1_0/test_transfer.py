@@ -10,7 +10,7 @@ import pytest
 from compat_tests.scripted.amqp_1_0 import Client, Server, message, section
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
-from fakeamqp.protocols.amqp_1_0.codec.types import Milliseconds, Symbol, UInt, ULong
+from fakeamqp.protocols.amqp_1_0.codec.types import Described, Milliseconds, Symbol, UByte, UInt, ULong
 
 BODIES = {
     "data": message(b"abc"),
@@ -306,3 +306,90 @@ def test_body_without_data_sections_reaches_0_9_1_as_encoded_sections(rabbitmq: 
     client.receiver(credit=2)
     payloads = [each.payload for each in client.take_all()]
     assert len(payloads) == 2 and all(each.endswith(octets) for each in payloads)
+
+
+OUT_OF_ORDER = {
+    "properties twice": message(None, properties=c.Properties(subject="a"))
+    + message(properties=c.Properties(subject="b")),
+    "header behind properties": message(properties=c.Properties(subject="s"), header=c.Header(priority=1)),
+    "value behind data": message() + message("value"),
+    "text as data": section(0x75, "text"),
+    "map as properties": section(0x73, {}) + message(),
+    "cut": message(b"abcdef")[:-1],
+}
+
+
+@pytest.mark.rule("1-0/transfer/decode-error")
+@pytest.mark.parametrize("name", OUT_OF_ORDER)
+def test_message_with_sections_out_of_order_or_of_other_types_detaches_the_link(
+    rabbitmq: Server, name: str
+) -> None:
+    client = rabbitmq.session()
+    client.sender().transfer(OUT_OF_ORDER[name])
+    error = client.expect_detach("amqp:decode-error")
+    assert error.description.startswith("failed to parse message: {")
+
+
+@pytest.mark.rule("1-0/transfer/decode-error")
+def test_rabbitmq_4_0_does_not_look_behind_the_beginning_of_the_body(rabbitmq_4_0: Server) -> None:
+    client = rabbitmq_4_0.session()
+    octets = message(b"abcdef")[:-1]
+    assert isinstance(client.sender().publish(octets), c.Accepted)
+    client.receiver(handle=1, credit=1)
+    assert client.take_all()[0].payload.endswith(octets)
+
+
+@pytest.mark.rule("1-0/transfer/decode-error")
+def test_described_application_property_ends_the_session(server: Server) -> None:
+    client = server.session()
+    client.sender().transfer(message(application={"d": Described(Symbol("d"), 1)}))
+    client.expect_end("amqp:internal-error")
+
+
+@pytest.mark.rule("1-0/detach/queue-deleted")
+def test_sender_that_has_published_is_detached_when_its_queue_is_deleted(server: Server) -> None:
+    client = server.session()
+    used, unused = client.sender(), client.sender(handle=1)
+    used.publish()
+    server.vhost.queues.delete("q", None)
+    client.expect_detach("amqp:resource-deleted")
+    client.expect_detach("amqp:resource-deleted")
+    client.expect_nothing()
+    assert (used.handle, unused.handle) == (0, 1)
+
+
+@pytest.mark.rule("1-0/transfer/outcome")
+@pytest.mark.parametrize("value", [3, UInt(3), UByte(3), Milliseconds(3), 3.0])
+def test_headers_exchange_matches_numbers_of_all_types(rabbitmq: Server, value: Any) -> None:
+    host = rabbitmq.vhost
+    host.bindings.bind("amq.headers", host.queues["q"], "", {"x-match": "all", "h": 3})
+    link = rabbitmq.session().sender("/exchanges/amq.headers")
+    expected = c.Accepted if not isinstance(value, float) else c.Released
+    assert isinstance(link.publish(message(application={"h": value})), expected)
+
+
+@pytest.mark.rule("1-0/transfer/outcome")
+def test_limit_in_bytes_counts_the_bare_message(server: Server) -> None:
+    arguments = {"x-max-length-bytes": 20, "x-overflow": "reject-publish"}
+    server.vhost.queues.declare("small", QueueDeclaration(durable=True, arguments=arguments))
+    link = server.session().sender("/queues/small")
+    outcomes = [link.publish(message(b"12345")).NAME for _ in range(3)]
+    assert outcomes == ["accepted", "accepted", "rejected"]
+
+
+@pytest.mark.rule("1-0/transfer/more")
+def test_transfers_of_rabbitmq_4_0_have_all_fields(rabbitmq: Server, rabbitmq_4_0: Server) -> None:
+    sizes = []
+    for server in (rabbitmq, rabbitmq_4_0):
+        client = server.session(max_frame_size=512)
+        client.sender().publish(message(b"x" * 300))
+        client.sender(handle=1)
+        link = client.receiver(handle=2)
+        octets = message(b"x" * 600)
+        server.vhost.queues["q"].purge()
+        client.sender(handle=3).transfer(octets[:400], more=True)
+        client.send(c.Transfer(handle=3), payload=octets[400:])
+        client.take_all()
+        link.flow(link_credit=1, delivery_count=link.attached.initial_delivery_count)
+        sizes.append(len(next(each.payload for each in client.take_all() if each.payload)))
+    assert sizes[0] - sizes[1] == 5
