@@ -70,12 +70,7 @@ _KEY = encode_value("a")
     properties_map=b"\0\x53\x73" + compound(0, code=0xC1) + _BODY,
     header_type=b"\0\x53\x70" + compound(1, b"\xa1\1a") + _BODY,
     too_long=application(_KEY, b"\x41", missing=90),
-    empty_arrays=annotations(b"\xe0\2\xff\x40"),
-    zeros=annotations(b"\xe0\2\x03\x43"),
     array_beyond=annotations(b"\xe0\3\3\x50\1"),
-    arrays_in_array=annotations(b"\xf0\0\0\0\x0f\0\0\0\1\xf0" + b"\0\0\0\6\0\0\0\1\x50\7"),
-    maps_in_array=annotations(b"\xf0\0\0\0\x0d\0\0\0\1\xd1" + b"\0\0\0\4" + b"\0\0\0\0"),
-    described_in_array=annotations(b"\xe0\6\1\0\x53\1\x50\7"),
     infinite=annotations(b"\x82\x7f\xf0\0\0\0\0\0\0"),
     no_utf_8=application(_KEY, b"\xa1\1\xff"),
 )
@@ -119,9 +114,6 @@ def numbers_at_their_limits(play: Play, fields: dict[str, Any]) -> None:
     peer.receiver(queue, 1)
     peer.flow(1, **fields)
     peer.note()
-    peer.managed()
-    peer.flow(101, **{**fields, "link_credit": fields["link_credit"]})
-    peer.note("management")
 
 
 @scenario
