@@ -7,6 +7,7 @@ come are kept in `Client.inbox` until a test takes them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
 from typing_extensions import Self
@@ -50,6 +51,8 @@ except ImportError:  # It is built from source, which needs a compiler.
     _reader = None
 else:
     _reader = Data()
+_reading = Lock()
+"""Scenarios are played in threads, and proton crashes where two of them read at once."""
 
 
 def check_by_proton(octets: bytes, end: int) -> None:
@@ -69,8 +72,9 @@ def check_by_proton(octets: bytes, end: int) -> None:
 
 def _read_by_proton(octets: bytes, offset: int) -> int:
     assert _reader is not None
-    _reader.clear()
-    return offset + int(_reader.decode(octets[offset:]))
+    with _reading:
+        _reader.clear()
+        return offset + int(_reader.decode(octets[offset:]))
 
 
 class Arrived(NamedTuple):
