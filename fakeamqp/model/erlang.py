@@ -128,7 +128,8 @@ def _text(value: str) -> str:
 # Measured on Erlang/OTP 25, 27 and 29. What does not fit into the rest of a line is broken: a row of numbers
 # behind a comma, and it goes on below its first number; a tuple in front of a member, always of one that is a
 # tuple, and it goes on below the member behind its tag. Where that member is too far to the right, the tuple
-# goes on four columns behind its brace, or one. Texts and numbers are never broken. Columns are counted from 1.
+# goes on four columns behind its brace, or one. Texts and numbers are never broken. Columns are counted from
+# 1.
 
 _LINE = 80
 _HALF = _LINE // 2
@@ -187,7 +188,7 @@ def _broken_tuple(members: tuple[Member, ...], column: int) -> str:
 
 
 def _laid_out(value: Member, column: int, closing: int) -> str:
-    """A value in this column, with so many brackets behind it; a tuple and a long row of numbers are broken."""
+    """A value in this column, with so many brackets behind it; tuples and long rows of numbers are broken."""
     shown = _flat(value)
     if isinstance(value, tuple):
         return shown if len(shown) < _LINE - column - closing else _broken_tuple(value, column)
