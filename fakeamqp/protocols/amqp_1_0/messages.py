@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Reading(Protocol):
+class MessageChoices(Protocol):
     """The choices of a personality that matter here; see `choices`."""
 
     @property
@@ -83,7 +83,7 @@ class _Usual:
     checks_sections = durable_by_default = writes_trailing_nulls = False
 
 
-USUAL: Final[Reading] = _Usual()
+USUAL: Final[MessageChoices] = _Usual()
 ENCODING: Final = "1-0"
 """Marks messages whose property bytes are the annotations and the bare part up to the body, as sent."""
 ENCODED_BODY: Final = "amqp-1.0"
@@ -170,7 +170,7 @@ class SectionProperties:
         prefix: bytes = b"",
         whole: bytes | None = None,
         footer: bytes = b"",
-        choices: Reading = USUAL,
+        choices: MessageChoices = USUAL,
     ) -> None:
         self.durable: bool = durable
         self.silent: bool = False
@@ -187,7 +187,7 @@ class SectionProperties:
         self.prefix: bytes = prefix
         self.whole: bytes | None = whole
         self.footer: bytes = footer
-        self.choices: Reading = choices
+        self.choices: MessageChoices = choices
         self._fields: Properties | None = None
         self._application: dict[Any, Any] | None = None
         self._headers: dict[str, Any] | None = None
@@ -625,7 +625,7 @@ def head_of(fields: Properties, application: Mapping[Any, Any], *, nulls: bool =
 # --- from and to bytes -------------------------------------------------------------------------------------
 
 
-def read_message(data: bytes, choices: Reading = USUAL) -> tuple[SectionProperties, bytes]:
+def read_message(data: bytes, choices: MessageChoices = USUAL) -> tuple[SectionProperties, bytes]:
     """The properties and the body of a message that has come.
 
     Raises:
