@@ -2,7 +2,8 @@
 
 Reading order: `server_connection` splits the input into frames and has the connection's state; `opening` has
 SASL and open; `session` has the windows and hands frames to the links. `receiving` are the links on which a
-client sends, `sending` those on which it receives, and `management` the pair of links that declares queues and
-exchanges. `addresses` and `termini` read what links name, `filters` those of sources, `messages` the sections of
-a message; `conversion` and `values` convert messages from and to 0-9-1. `proxied` is the client's leg of a proxy.
+client sends, `sending` those on which it receives, and `management` the pair of links that declares queues
+and exchanges. `addresses` and `termini` read what links name, `filters` those of sources, `messages` the
+sections of a message; `conversion` and `values` convert messages from and to 0-9-1. `proxied` is the leg to
+a client of a proxy.
 """
