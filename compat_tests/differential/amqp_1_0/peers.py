@@ -41,6 +41,7 @@ class Peer:
     def __init__(self, stage: Stage, lines: list[str], name: str, reads: list[int]) -> None:
         self.stage = stage
         self.transport = Client(stage.server, PeerAddress(port=next(_PORTS)))
+        self.transport.checked = False
         self.lines = lines
         self.name = name
         self.deliveries = 0
