@@ -174,7 +174,8 @@ def _queue_inconsistencies(queue: Queue) -> Iterator[str]:
         yield f"{queue} is deleted and still there"
     if len(ready) != len(queue.ready):
         yield f"{queue} counts {len(queue.ready)} and holds {len(ready)}"
-    if sum(len(queued.message.body) for queued in ready) != queue.ready_bytes:
+    messages = [queued.message for queued in ready]
+    if sum(len(each.body) + each.further_bytes for each in messages) != queue.ready_bytes:
         yield f"{queue} counts its bytes wrong"
     for earlier, later in pairwise(ready):
         if earlier.message.priority <= later.message.priority and earlier.position >= later.position:

@@ -44,7 +44,6 @@ _RICH: dict[Any, Any] = {
 _ANNOTATIONS: dict[Any, Any] = {
     Symbol("x-list"): [1, "two", [3.0, {"four": UInt(4)}]],
     Symbol("x-array"): Array([Symbol("a"), Symbol("b")], Symbol),
-    Symbol("x-described"): Described(Symbol("what"), ["it", "is"]),
     Symbol("x-cc"): ["q", "other"],
 }
 _PROPERTIES = c.Properties(
