@@ -138,10 +138,6 @@ def test_memory_alarm_and_rules_end_with_the_chaos() -> None:
 
 def test_mixed_profile_has_all_faults_except_malformed_ones() -> None:
     assert set(PROFILES["mixed"]) == {name for name in FAULTS if not name.startswith("malformed")}
-        "malformed",
-        "malformed-transfer",
-        "malformed-performative",
-    }
 
 
 @pytest.mark.parametrize(
