@@ -58,6 +58,13 @@ class Connection(Protocol):
         """
 
     @property
+    def paced(self) -> bool:
+        """True: the peer sends what it has credit for, and waits for more while the rest is processed.
+
+        So the output is written between slices of its input.
+        """
+
+    @property
     def aborted(self) -> bool:
         """True: end the transport at once."""
 

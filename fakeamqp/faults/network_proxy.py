@@ -115,6 +115,10 @@ class NetworkProxy:
         return False
 
     @property
+    def paced(self) -> bool:
+        return False
+
+    @property
     def _inner_over(self) -> bool:
         return self.inner.finished or self.inner.aborted
 

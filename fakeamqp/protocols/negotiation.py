@@ -25,6 +25,7 @@ class Negotiation:
 
     reading = True
     occupied = False
+    paced = False
     on_reset = None
     resets = False
 

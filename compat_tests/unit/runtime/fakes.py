@@ -30,6 +30,7 @@ class EchoConnection:
     aborted: bool = False
     resets: bool = False
     occupied: bool = False
+    paced: bool = False
     on_reset: Callable[[], None] | None = None
     received: bytearray = field(default_factory=bytearray)
     chunks: list[int] = field(default_factory=list)

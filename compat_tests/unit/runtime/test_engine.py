@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from math import inf
 from selectors import EVENT_READ
 from typing import Any, cast
 
@@ -103,6 +104,30 @@ def test_output_caused_by_one_read_is_sent_in_one_write() -> None:
     engine.stop()
     assert [len(pieces) for pieces in accept.accepted[0].taken] == [3000]
     assert accept.accepted[0].sent_bytes == 15_000
+
+
+@pytest.mark.parametrize("paced", [False, True])
+def test_output_of_paced_connection_is_written_between_slices_of_its_input(
+    paced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "_TURN_SECONDS", inf)  # All input is processed in one turn.
+    sent_before: list[int] = []
+
+    class Answers(EchoConnection):
+        def on_data(self, data: bytes) -> None:
+            self.paced = paced
+            sent_before.append(self.sent_bytes)
+            self.write(data)
+
+    engine = real_engine(Echoes(Answers))
+    engine.start()
+    with engine.client() as client:
+        with engine:
+            client.sendall(bytes(20_000))
+        assert read(client, 20_000) == bytes(20_000)
+    engine.stop()
+    assert len(sent_before) > 3
+    assert any(sent_before) is paced
 
 
 def test_connection_with_expensive_input_does_not_delay_other_connections(

@@ -81,6 +81,7 @@ class Amqp10Connection(ServerConnection):
     """A server-side connection, without its transport. See `fakeamqp.connection.Connection`."""
 
     protocol = "1-0"
+    paced: ClassVar[bool] = True
 
     TRANSITIONS: ClassVar[ConnectionTransitions] = CONNECTION_TRANSITIONS
     MECHANISMS: ClassVar[Mapping[str, type[Mechanism]]] = opening.ALL_MECHANISMS

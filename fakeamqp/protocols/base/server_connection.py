@@ -55,6 +55,7 @@ class ServerConnection(ClientConnection):
 
     blocked_reason: str | None = None
     on_reset = None
+    paced: ClassVar[bool] = False
     TRANSITIONS: ClassVar[ConnectionTransitions]
     MECHANISMS: ClassVar[Mapping[str, type[Mechanism]]] = MECHANISMS
     """The SASL mechanisms that the protocol implements, by name."""

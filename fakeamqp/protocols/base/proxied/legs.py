@@ -20,6 +20,7 @@ class Leg:
     """One side of a proxied connection, as the runtime sees it: see `fakeamqp.connection.Connection`."""
 
     occupied = False
+    paced = False
 
     def __init__(self, name: str) -> None:
         self.name: str = name
