@@ -127,11 +127,11 @@ def test_chosen_fields_are_redacted_in_frames_and_messages_and_replay_is_the_sam
     headers = {"Authorization": "Bearer abc", "kind": "order", "n": 7}
     with Proxy(broker.url, record=Recording(path, redact=redact)) as proxy:
         publish_and_consume(
-            proxy, b"card 4242", headers=headers, message_id="secret-id", timestamp=1_700_000_000
+            proxy, b"card 42-42", headers=headers, message_id="secret-id", timestamp=1_700_000_000
         )
-        assert proxy.published[0].body == b"card 4242"
+        assert proxy.published[0].body == b"card 42-42"
     text = text_of(path)
-    for secret in ("4242", "abc", "secret-id", "1700000000"):
+    for secret in ("card", "Bearer", "secret-id", "1700000000"):
         assert secret not in text
     recorded = load(path)
     (header,) = {json.dumps(_properties(each)) for each in recorded.events if each.name == "content header"}
@@ -142,7 +142,7 @@ def test_chosen_fields_are_redacted_in_frames_and_messages_and_replay_is_the_sam
     }
     messages = [each.facts["message"] for each in recorded.events if each.name == "published"]  # type: ignore[attr-defined]
     assert [(each.body, each.properties.headers, each.properties.message_id) for each in messages] == [
-        (b"*********", json.loads(header)["headers"], "*********")
+        (b"**********", json.loads(header)["headers"], "*********")
     ]
     replay(recorded).expect_same()
 
