@@ -18,7 +18,7 @@ BINARY = (
 )
 TWICE = "a field table with two fields of one name becomes a map with the first one only"
 STREAMED = "RabbitMQ's streams also write again what the conversion to 1.0 changes in properties of 0-9-1"
-BEHIND = "RabbitMQ 4.0 takes sections behind the body, and crashes at some of them later"
+KEPT = "a session of RabbitMQ keeps the rights that it has checked, and takes what is published with them later"
 REQUEUED = "the header of RabbitMQ 4.0 does not count what 0-9-1 rejects and requeues"
 UNCHECKED = (
     "RabbitMQ 4.0 takes an alternate exchange that is no text, and shows the bindings of the default one"
@@ -30,7 +30,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "binaries_converted-stream": BINARY,
         "fields_twice": TWICE,
         "basic_converted-stream": STREAMED,
-        "messages_with_more_behind": BEHIND,
+        "permission_taken_away": KEPT,
         "older_returns-reject_quorum": REQUEUED,
         "requests-exchange_alternate_number": UNCHECKED,
         "requests-bindings_default": UNCHECKED,
@@ -40,6 +40,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "binaries_converted-stream": BINARY,
         "fields_twice": TWICE,
         "basic_converted-stream": STREAMED,
+        "permission_taken_away": KEPT,
     },
 }
 """By series: the scenarios that differ, and why."""
