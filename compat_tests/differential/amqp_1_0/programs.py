@@ -30,8 +30,8 @@ STATES: dict[str, Callable[[], c.Composite]] = {
     "failed": lambda: c.Modified(delivery_failed=True),
     "undeliverable": lambda: c.Modified(undeliverable_here=True),
     "both": lambda: c.Modified(delivery_failed=True, undeliverable_here=True),
-    "annotated": lambda: c.Modified(message_annotations={Symbol("x-n"): "noted"}),
 }
+"""Without annotations, whose order in messages of 0-9-1 is a listed difference."""
 BEGINNING = ("send", "send_older", "attach", "send", "attach")
 STEPS = 26
 
