@@ -97,7 +97,8 @@ def test_message_of_another_protocol_has_no_sections(broker: Broker) -> None:
         ({"header": {"durabel": True}}, UnknownProperty, "did you mean 'durable'"),
         ({"propertys": {}}, UnknownProperty, "did you mean 'properties'"),
         ({"properties": {"subjekt": "x"}}, UnknownProperty, "did you mean 'subject'"),
-        ({"annotations": {"opt": 1}}, FieldError, "reserved_annotation_key"),
+        ({"annotations": {"opt": 1}}, FieldError, "begins with 'x-', unlike 'opt'"),
+        ({"application_properties": [1]}, FieldError, "'application_properties' is a dictionary, not"),
         ({"header": {"ttl": -1}}, FieldError, "-1"),
         ({"value": 1}, FieldError, "a body, or one of the sections data, sequence, value"),
     ],
@@ -108,6 +109,21 @@ def test_wrong_section_is_an_error(
     with pytest.raises(error, match=text):
         broker.publish(b"x", routing_key="q", sections=sections)
     assert broker.queue("q").ready == 0
+
+
+@pytest.mark.parametrize(
+    ("sections", "text"),
+    [
+        ({"data": b"x"}, "'data' is a list of bytes, not b'x'"),
+        ({"data": ["x"]}, r"'data' is a list of bytes, not \['x'\]"),
+        ({"sequence": [1]}, r"'sequence' is a list of lists, not \[1\]"),
+        ({"header": {"durable": True}}, "needs a body"),
+        ({"value": 1, "data": [b"x"]}, "and only one"),
+    ],
+)
+def test_wrong_body_of_sections_is_an_error(broker: Broker, sections: dict[str, Any], text: str) -> None:
+    with pytest.raises(FieldError, match=text):
+        broker.publish(routing_key="q", sections=sections)
 
 
 def test_sections_exclude_headers_and_properties(broker: Broker) -> None:

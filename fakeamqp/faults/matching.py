@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 CONFIRM = "confirm"
 """The name for a basic.ack or basic.nack by which the broker confirms one publish."""
-_INSTEAD = ": publishers learn of completion instead: on('session.completed', direction='sent')"
+_INSTEAD = {
+    "sessions": ": publishers learn of completion instead: on('session.completed', direction='sent')",
+    "links": ": publishers learn of outcomes instead: on('disposition', direction='sent')",
+}
+"""By capability of a protocol, what stands there for publisher confirms."""
 _HEARTBEAT_CONTROL = "connection.heartbeat"
 """The name of a heartbeat in 0-10."""
 
@@ -93,7 +97,7 @@ def subject_of(said: tuple[str, ...], direction: str | None, protocol: str | Non
             )
         confirming = [each for each in known if each in protocols_with("confirms")]
         if not confirming:
-            hint = _INSTEAD if protocol in protocols_with("sessions") else ""
+            hint = next((words for each, words in _INSTEAD.items() if protocol in protocols_with(each)), "")
             raise FaultError(f"there are no publisher confirms in {protocol}{hint}")
         names = frozenset().union(*(dialect_named(each).confirms for each in confirming))
         return Subject(said, names, "sent", frozenset(confirming), True)
@@ -126,16 +130,21 @@ def _named(pattern: str, known: tuple[str, ...]) -> Iterable[str]:
 
 
 def _without_class(pattern: str, known: tuple[str, ...]) -> str:
-    """The hint for a name without its class, such as "publish": the methods of the most common protocol."""
+    """The hint for a name without its class, such as "publish": the methods of the most common protocol.
+
+    A performative of 1.0 has no class, so the hint for "attch" has "attach" as well.
+    """
     if "." in pattern or "*" in pattern or nearest(pattern, (HEARTBEAT, CONFIRM)):
         return ""
+    plain = [name for each in known for name in protocol_named(each).method_names if "." not in name]
     for each in known:
         by_method: dict[str, list[str]] = {}
         for name in protocol_named(each).method_names:
-            by_method.setdefault(name.partition(".")[2], []).append(name)
+            by_method.setdefault(name.rpartition(".")[2], []).append(name)
         near = [pattern] if pattern in by_method else nearest(pattern, by_method)
         if near:
-            return f"; did you mean {' or '.join(map(repr, by_method[near[0]]))}?"
+            meant = dict.fromkeys((*by_method[near[0]], *(name for name in plain if name == near[0])))
+            return f"; did you mean {' or '.join(map(repr, meant))}?"
     return ""
 
 

@@ -359,6 +359,13 @@ NONSENSE: dict[str, Callable[[Faults], Any]] = {
         "there are no publisher confirms in 0-10: publishers learn of completion instead: "
         "on('session.completed', direction='sent')"
     ): lambda f: f.on("confirm", protocol="0-10"),
+    # --- 1.0
+    (
+        "there are no publisher confirms in 1-0: publishers learn of outcomes instead: "
+        "on('disposition', direction='sent')"
+    ): lambda f: f.on("confirm", protocol="1-0"),
+    "there is no method 'tranfer'; did you mean 'message.transfer' or 'transfer'?": lambda f: f.on("tranfer"),
+    "there is no method 'attch'; did you mean 'attach'?": lambda f: f.on("attch", protocol="1-0"),
     "a message.transfer has no field 'destinaton'; did you mean 'destination'?": lambda f: f.on(
         "message.transfer", destinaton="d"
     ),

@@ -57,7 +57,7 @@ _ROWS: Mapping[Feature, tuple[str, Mapping[Versions, Phase]]] = {
         {_ALL: "permitted"},
     ),
     "amqp_address_v1": (
-        "addresses of version 1 in AMQP 1.0; they are not spoken here",
+        "addresses of version 1 in AMQP 1.0",
         {SINCE_4_3: "denied", _SINCE_4_0: "permitted"},
     ),
     "amqp_filter_set_bug": (

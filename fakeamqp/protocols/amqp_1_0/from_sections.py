@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _KNOWN: Final = ("header", "annotations", "properties", "application_properties", *BODIES, "footer")
 _PROPERTIES: Final = tuple(field.attribute for field in Properties.FIELDS)
 _IDS: Final = ("message_id", "correlation_id")
+_PARTS: Final[dict[str, type]] = {"data": bytes, "sequence": list}
 
 
 def message_of(
@@ -39,7 +40,7 @@ def message_of(
     _check("a message has no section", sections, _KNOWN)
     bodies = [name for name in BODIES if name in sections]
     if len(bodies) + (body is not None) != 1:
-        raise FieldError(f"a message has a body, or one of the sections {', '.join(BODIES)}")
+        raise FieldError(f"a message needs a body, or one of the sections {', '.join(BODIES)}, and only one")
     try:
         octets = b"".join(_encoded(name, sections, body) for name in _KNOWN)
         return read_message(octets, personality.extension(Amqp10Choices))
@@ -54,6 +55,13 @@ def _encoded(name: str, sections: Mapping[str, Any], body: bytes | None) -> byte
     if name not in sections:
         return b""
     value = sections[name]
+    if name in _PARTS:
+        part = _PARTS[name]
+        if not isinstance(value, (list, tuple)) or not all(isinstance(each, part) for each in value):
+            parts = "bytes" if part is bytes else "lists"
+            raise FieldError(f"the section {name!r} is a list of {parts}, not {value!r}")
+    elif name != "value" and not isinstance(value, Mapping):
+        raise FieldError(f"the section {name!r} is a dictionary, not {value!r}")
     if name == "header":
         _check("a header has no field", value, HEADER)
         return Header(**value).encode()
@@ -62,6 +70,9 @@ def _encoded(name: str, sections: Mapping[str, Any], body: bytes | None) -> byte
         ids = {each: ULong(value[each]) for each in _IDS if type(value.get(each)) is int}
         return Properties(**{**value, **ids}).encode()
     if name == "annotations":
+        for key in value:
+            if not str(key).startswith("x-"):
+                raise FieldError(f"the name of an annotation begins with 'x-', unlike {key!r}")
         return _section(0x72, {Symbol(key): each for key, each in value.items()})
     if name in MAPS:
         return _section(MAPS[name], dict(value))

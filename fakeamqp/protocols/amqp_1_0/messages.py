@@ -484,7 +484,7 @@ class SectionProperties:
     def replace(self, **changes: Any) -> Self:
         """A copy with other values for some properties, None for none."""
         copy = self._changed()
-        fields = Properties(**vars(self.fields))
+        fields, application = Properties(**vars(self.fields)), self.application_properties
         for name, value in changes.items():
             if name == "delivery_mode":
                 copy.durable = value == 2
@@ -493,10 +493,8 @@ class SectionProperties:
             elif name == "expiration":
                 copy.ttl = None if value is None else ttl_of(value)
             elif name == "headers":
-                kept = {key: each for key, each in self.annotations.items() if key == BASIC_TYPE}
-                copy.annotations, copy.added = kept, {}
-                copy.head = head_of(fields, {})
-                copy = copy.with_headers(value or {})
+                copy.annotations = {key: each for key, each in copy.annotations.items() if key == BASIC_TYPE}
+                copy.added, application = {}, {}
             elif name == "type":
                 copy.annotations = {**copy.annotations}
                 copy.annotations.pop(BASIC_TYPE, None)
@@ -505,8 +503,13 @@ class SectionProperties:
             elif name in FIELDS:
                 field, write = FIELDS[name]
                 setattr(fields, field, None if value is None else write(value))
-                copy.head = head_of(fields, copy.application_properties)
-        return copy
+        if "headers" in changes or not changes.keys().isdisjoint(FIELDS):
+            copy.head = head_of(fields, application)
+        return copy.with_headers(changes.get("headers") or {})
+
+    def encode(self) -> bytes:
+        """The sections of a message without content; shows whether they can be encoded."""
+        return encoded_sections(self, b"")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SectionProperties):

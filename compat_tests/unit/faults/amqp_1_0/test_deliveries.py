@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.scripted.amqp_1_0 import Client, Link, message
+from compat_tests.scripted.amqp_1_0 import SENDER, Client, Link, message
 from compat_tests.unit.faults.amqp_1_0.server import FaultServer
 from fakeamqp.faults.actions import malformations
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
@@ -55,6 +55,31 @@ def test_conditions_of_a_disposition_are_those_of_its_deliveries(server: FaultSe
     link.settle(c.Accepted(), 0).settle(c.Accepted(), 1)
     assert rule.hits == 1
     assert [each.message.body for each in server.unsettled()] == [b"2"]
+
+
+def test_state_of_a_disposition_is_compared_with_the_name_of_an_outcome(server: FaultServer) -> None:
+    rule = server.faults.on("disposition", state="released").drop()
+    link = receiver_of(server, b"1", b"2", credit=2)
+    link.settle(c.Accepted(), 0).settle(c.Released(), 1)
+    assert rule.hits == 1
+    assert [each.message.body for each in server.unsettled()] == [b"2"]
+
+
+def test_terminus_of_an_attach_is_compared_by_its_fields(server: FaultServer) -> None:
+    rule = server.faults.on("attach", target=lambda target: target.address == "/queues/q").detach()
+    client = server.session()
+    client.refused(SENDER, "/queues/q")
+    client.receiver()
+    assert rule.hits == 1
+
+
+def test_replaced_properties_and_body_are_those_of_the_stored_message(server: FaultServer) -> None:
+    changes = {"body": b"other", "message_id": "m", "headers": {"shop": "north"}, "delivery_mode": 2}
+    server.faults.on("transfer").replace(**changes)
+    assert server.session().sender().publish(message(b"one")) == c.Accepted()
+    [stored] = server.vhost.queues["q"].ready
+    assert (stored.message.body, stored.message.properties.message_id) == (b"other", "m")
+    assert stored.message.properties.headers == {"shop": "north"} and stored.message.persistent
 
 
 def test_dropped_flow_grants_no_credit(server: FaultServer) -> None:

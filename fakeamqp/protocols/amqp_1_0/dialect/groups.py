@@ -21,7 +21,7 @@ from fakeamqp.protocols.amqp_1_0.addresses import (
 )
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.frames import HEADER_SIZE
-from fakeamqp.protocols.amqp_1_0.codec.types import UInt
+from fakeamqp.protocols.amqp_1_0.codec.types import Described, UInt
 from fakeamqp.protocols.amqp_1_0.dialect.frames import KIND_MASK, decode, is_protocol_header, name_of
 from fakeamqp.protocols.amqp_1_0.messages import SectionProperties, encoded_sections, read_message
 from fakeamqp.protocols.base.codec import WireError
@@ -149,7 +149,7 @@ class FrameOf10(FrameGroup):
     # --- what rules ask -------------------------------------------------------------------------------
 
     def _field(self, name: str) -> Any:
-        """Links name exchanges and queues by addresses; frames name links by handles."""
+        """Links name exchanges and queues by addresses; frames name links by handles. A state is its name."""
         method = self.method
         if name in ("exchange", "routing_key") and self.name == TRANSFER:
             place = self._place()
@@ -158,7 +158,9 @@ class FrameOf10(FrameGroup):
             return self._attached()[1]
         if name in ("exchange", "routing_key") and self.name == "attach":
             return self._attached()[0] if name == "exchange" else self._attached()[1]
-        return getattr(method, name, ABSENT)
+        value = getattr(method, name, ABSENT)
+        value = c.composite_or_value(value) if isinstance(value, Described) else value
+        return value.NAME if name == "state" and isinstance(value, c.Composite) else value
 
     def _place(self) -> tuple[str, str] | None:
         if self.direction == "received":
