@@ -45,8 +45,8 @@ LINGER_SECONDS = 5.0
 _SMALLEST_SLICE = 64
 _FIRST_SLICE = 512
 _LARGEST_SLICE = 8192
-# After a slice of this size the output of a paced connection is written: proton, on a core of its own, has 1.4
-# times as many publishes confirmed in a second.
+# After a slice of this size the output of a paced connection is written. With proton on a core of its own,
+# 1.4 times as many publishes are confirmed in a second.
 _PACED_SLICE = 4096
 # The first slice of a read shrinks as long as one like it takes longer than this, in seconds.
 _LONG_SLICE = 0.003
