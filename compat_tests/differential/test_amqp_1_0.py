@@ -18,7 +18,10 @@ BINARY = (
 )
 TWICE = "a field table with two fields of one name becomes a map with the first one only"
 STREAMED = "RabbitMQ's streams also write again what the conversion to 1.0 changes in properties of 0-9-1"
-KEPT = "a session of RabbitMQ keeps the rights that it has checked, and takes what is published with them later"
+KEPT = "a session of RabbitMQ keeps the rights that it has checked, also for what is published later"
+UNNAMED = "management shows no x-queue-type for queues that RabbitMQ declares for a link"
+UNPLAYED = "the series refuses what the scenario needs, on both sides"
+ODD = "RabbitMQ 4.0 crashes at an annotation section that is a list, and at infinite numbers"
 REQUEUED = "the header of RabbitMQ 4.0 does not count what 0-9-1 rejects and requeues"
 UNCHECKED = (
     "RabbitMQ 4.0 takes an alternate exchange that is no text, and shows the bindings of the default one"
@@ -31,6 +34,14 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "fields_twice": TWICE,
         "basic_converted-stream": STREAMED,
         "permission_taken_away": KEPT,
+        "version_1_queue-bare": UNNAMED,
+        "version_1_queue-bare_quoted": UNNAMED,
+        "version_1_queue-queue": UNNAMED,
+        "version_1_queue-queue_quoted": UNNAMED,
+        "odd_sections-list": ODD,
+        "odd_sections-infinite": ODD,
+        "dynamic_reply_queue": UNPLAYED,
+        "reply_to_credit": UNPLAYED,
         "older_returns-reject_quorum": REQUEUED,
         "requests-exchange_alternate_number": UNCHECKED,
         "requests-bindings_default": UNCHECKED,
@@ -41,6 +52,12 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "fields_twice": TWICE,
         "basic_converted-stream": STREAMED,
         "permission_taken_away": KEPT,
+        "version_1_queue-bare": UNPLAYED,
+        "version_1_queue-bare_quoted": UNPLAYED,
+        "version_1_queue-queue": UNPLAYED,
+        "version_1_queue-queue_quoted": UNPLAYED,
+        "dynamic_node-source": UNNAMED,
+        "dynamic_node-target": UNNAMED,
     },
 }
 """By series: the scenarios that differ, and why."""

@@ -55,7 +55,7 @@ def dynamic_node_ends(play: Play, value: tuple[bool, str]) -> None:
     peer = play.peer().session()
     address = dynamic(peer, role)
     if how == "lost":
-        peer.transport.close()
+        peer.transport.drop()
     else:
         peer.send(c.End() if how == "end" else c.Close())
         peer.note(how)

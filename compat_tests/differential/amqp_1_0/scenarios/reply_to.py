@@ -120,7 +120,7 @@ def reply_to_ends(play: Play, body: c.Composite | None) -> None:
     requester, address, responder = asked(play)
     granted(requester)
     if body is None:
-        requester.transport.close()
+        requester.transport.drop()
     else:
         requester.send(body)
         requester.note("ended")

@@ -122,7 +122,7 @@ def timeout_ends(play: Play, body: c.Composite | None) -> None:
     peer.stage.pass_time(2.5)
     peer.note("late")
     if body is None:
-        peer.transport.close()
+        peer.transport.drop()
     else:
         peer.send(body)
         peer.note("ended")
