@@ -19,7 +19,6 @@ BINARY = (
 TWICE = "a field table with two fields of one name becomes a map with the first one only"
 STREAMED = "RabbitMQ's streams also write again what the conversion to 1.0 changes in properties of 0-9-1"
 KEPT = "a session of RabbitMQ keeps the rights that it has checked, also for what is published later"
-UNNAMED = "management shows no x-queue-type for queues that RabbitMQ declares for a link"
 UNPLAYED = "the series refuses what the scenario needs, on both sides"
 ODD = "RabbitMQ 4.0 crashes at an annotation section that is a list, and at infinite numbers"
 REQUEUED = "the header of RabbitMQ 4.0 does not count what 0-9-1 rejects and requeues"
@@ -34,10 +33,6 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "fields_twice": TWICE,
         "basic_converted-stream": STREAMED,
         "permission_taken_away": KEPT,
-        "version_1_queue-bare": UNNAMED,
-        "version_1_queue-bare_quoted": UNNAMED,
-        "version_1_queue-queue": UNNAMED,
-        "version_1_queue-queue_quoted": UNNAMED,
         "odd_sections-list": ODD,
         "odd_sections-infinite": ODD,
         "dynamic_reply_queue": UNPLAYED,
@@ -52,12 +47,6 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "fields_twice": TWICE,
         "basic_converted-stream": STREAMED,
         "permission_taken_away": KEPT,
-        "version_1_queue-bare": UNPLAYED,
-        "version_1_queue-bare_quoted": UNPLAYED,
-        "version_1_queue-queue": UNPLAYED,
-        "version_1_queue-queue_quoted": UNPLAYED,
-        "dynamic_node-source": UNNAMED,
-        "dynamic_node-target": UNNAMED,
     },
 }
 """By series: the scenarios that differ, and why."""

@@ -190,3 +190,15 @@ def test_link_of_management_without_the_property_paired_is_refused(rabbitmq: Ser
     for role in (SENDER, RECEIVER):
         _, error = rabbitmq.session().refused(role, "/management", **said)
         assert error.description == "Link property 'paired' is not set to boolean value 'true'"
+
+
+@pytest.mark.rule("1-0/detach/queue-deleted")
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_links_of_queue_are_detached_after_response_to_its_deletion(server: Server, kind: str) -> None:
+    client = managed(server)
+    ask(client, "PUT", "/queues/t", {"arguments": {"x-queue-type": kind}})
+    client.sender("/queues/t", 2).publish()
+    client.receiver("/queues/t", 3)
+    request(client, "DELETE", "/queues/t")
+    kinds = [type(each.what) for each in client.take_all()]
+    assert kinds == [c.Transfer, c.Detach, c.Detach]

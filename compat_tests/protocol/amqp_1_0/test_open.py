@@ -183,10 +183,14 @@ def test_second_open_closes_the_connection(server: Server) -> None:
 
 
 @pytest.mark.rule("1-0/close/operator")
-def test_operator_closes_a_connection_with_internal_error(server: Server) -> None:
+@pytest.mark.parametrize(
+    ("reason", "shown"),
+    [("why", '<<"why">>'), ("CONNECTION_FORCED - via management", '"via management"')],
+)
+def test_operator_closes_a_connection_with_internal_error(server: Server, reason: str, shown: str) -> None:
     client = server.session()
-    client.connection.close_by_operator(320, "why")
-    client.expect_close("amqp:internal-error", 'Connection forced: <<"why">>')
+    client.connection.close_by_operator(320, reason)
+    client.expect_close("amqp:internal-error", f"Connection forced: {shown}")
 
 
 def test_connection_is_gone_from_the_broker_when_its_transport_is_lost() -> None:

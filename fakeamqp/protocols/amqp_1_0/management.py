@@ -403,7 +403,7 @@ def _queue_view(queue: Queue, durable: bool = True) -> dict[str, Any]:
         "auto_delete": queue.auto_delete,
         "exclusive": queue.exclusive_owner is not None,
         "type": queue.type_name,
-        "arguments": _typed({**queue.arguments, "x-queue-type": queue.type_name}),
+        "arguments": _typed(queue.arguments),
         "leader": NODE,
         "replicas": Array([NODE], str),
     }

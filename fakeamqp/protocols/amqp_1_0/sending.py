@@ -37,10 +37,8 @@ from fakeamqp.protocols.amqp_1_0.replies import (
     INTERNAL_ERROR,
     INVALID_FIELD,
     MESSAGE_SIZE,
-    RESOURCE_DELETED,
     EndFault,
     LinkFault,
-    error,
 )
 from fakeamqp.protocols.amqp_1_0.serial import beyond
 from fakeamqp.protocols.amqp_1_0.termini import OUTCOMES, source_of
@@ -233,7 +231,7 @@ class SendingLink:
         self.ended = True
         session = self.session
         session.note_consumer("consumer ended", subscription)
-        session.detach_for(self.handle, error(RESOURCE_DELETED))
+        session.queue_gone(self.handle)
         session.queue_deleted(subscription.queue.name)
 
     def held_too_long(self, subscription: Subscription | None) -> None:

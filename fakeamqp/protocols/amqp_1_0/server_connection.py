@@ -69,6 +69,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("fakeamqp")
 
 _CLOSE_TIMEOUT: Final = 30.0
+_FORCED: Final = "CONNECTION_FORCED - "
 _LARGEST_BEFORE_OPEN: Final = 8192
 _CLOSE: Final = b"\0\x53\x18"
 """How the body of close begins."""
@@ -140,7 +141,10 @@ class Amqp10Connection(ServerConnection):
     def close_by_operator(self, code: int, text: str) -> None:
         """Close with a close handshake, on behalf of an operator."""
         if self.state not in ENDED:
-            self.close(INTERNAL_ERROR, f'Connection forced: <<"{text}">>')
+            # RabbitMQ's own words are a list, those of an operator are binary (measured on 4.0.5 and 4.3.6).
+            own = text.startswith(_FORCED)
+            shown = f'"{text.removeprefix(_FORCED)}"' if own else f'<<"{text}">>'
+            self.close(INTERNAL_ERROR, f"Connection forced: {shown}")
 
     @cached_property
     def fault_port(self) -> Amqp10FaultPort:

@@ -84,7 +84,7 @@ def version_1_queue(play: Play, template: str) -> None:
         peer.attach(RECEIVER, template.format(play.prefix), 1, terminus={"durable": 2})
         peer.flow(1, link_credit=1)
         peer.note("receiver")
-        peer.transport.close()
+        peer.transport.drop()
     play.manager.ask("DELETE", path)
 
 
