@@ -12,38 +12,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from fakeamqp.protocols.amqp_1_0.codec import types as t
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError, FieldError
-from fakeamqp.protocols.amqp_1_0.codec.types import (
-    Array,
-    Described,
-    Milliseconds,
-    Symbol,
-    UByte,
-    UInt,
-    ULong,
-    UShort,
-    encode_items,
-    encode_ulong,
-    encode_value,
-    read_value,
-)
+from fakeamqp.protocols.amqp_1_0.codec.types import Array, Described, Symbol, read_value
 from fakeamqp.protocols.base.codec import shown_fields
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 _CLASSES: dict[str, type[Any]] = {
-    "boolean": bool,
-    "ubyte": UByte,
-    "ushort": UShort,
-    "uint": UInt,
-    "ulong": ULong,
-    "string": str,
-    "symbol": Symbol,
-    "binary": bytes,
-    "timestamp": Milliseconds,
-    "map": dict,
-    "list": list,
+    **{"boolean": bool, "ubyte": t.UByte, "ushort": t.UShort, "uint": t.UInt, "ulong": t.ULong},
+    **{"string": str, "symbol": Symbol, "binary": bytes, "timestamp": t.Milliseconds},
+    **{"map": dict, "list": list},
 }
 
 
@@ -86,10 +66,10 @@ class Field:
         if self.multiple:
             if isinstance(value, (str, bytes)):
                 value = (value,)
-            return encode_value(Array([self._typed(each) for each in value], self.of))
+            return t.encode_value(Array([self._typed(each) for each in value], self.of))
         if isinstance(value, Composite):
             return value.encode()
-        return encode_value(self._typed(value))
+        return t.encode_value(self._typed(value))
 
     def _typed(self, value: Any) -> Any:
         if self.of is None or value.__class__ is self.of:
@@ -130,7 +110,7 @@ class Composite:
         cls.DESCRIPTOR = f"amqp:{cls.NAME}:{of}"
         declared = [line.partition(":") for line in fields.split(",") if line.strip()]
         cls.FIELDS = tuple(Field(name.strip(), said.strip()) for name, _, said in declared)
-        cls._prefix = b"\0" + encode_ulong(code)
+        cls._prefix = b"\0" + t.encode_ulong(code)
         cls._mandatory = tuple(field for field in cls.FIELDS if field.mandatory)
         cls._nulls = dict.fromkeys(field.attribute for field in cls.FIELDS)
         COMPOSITES[code] = cls
@@ -146,12 +126,10 @@ class Composite:
     @classmethod
     def of_list(cls, items: list[Any]) -> Self:
         """From the list of its values; FieldError for a value of another type, DecodeError for too many."""
-        fields = cls.FIELDS
-        if len(items) > len(fields):
-            raise DecodeError(f"{cls.NAME} has {len(items)} fields, not {len(fields)} at most")
+        cls._check_count(items)
         found = cls()
         own = found.__dict__
-        for field, value in zip(fields, items, strict=False):
+        for field, value in zip(cls.FIELDS, items, strict=False):
             if value is not None:
                 own[field.attribute] = field.read(value, cls.NAME)
         for field in cls._mandatory:
@@ -162,12 +140,13 @@ class Composite:
     @classmethod
     def unchecked(cls, items: list[Any]) -> Self:
         """From the list of its values, whatever their types are; DecodeError for too many."""
+        cls._check_count(items)
+        return cls(**dict(zip(cls._nulls, items, strict=False)))
+
+    @classmethod
+    def _check_count(cls, items: list[Any]) -> None:
         if len(items) > len(cls.FIELDS):
             raise DecodeError(f"{cls.NAME} has {len(items)} fields, not {len(cls.FIELDS)} at most")
-        found = cls()
-        for field, value in zip(cls.FIELDS, items, strict=False):
-            found.__dict__[field.attribute] = value
-        return found
 
     def or_default(self, attribute: str) -> Any:
         """The value of a field, or what its absence means."""
@@ -179,13 +158,11 @@ class Composite:
     def encode(self, *, nulls: bool = False) -> bytes:
         """Its bytes, without nulls at the end unless `nulls` asks for them."""
         own = self.__dict__
-        items = [
-            b"\x40" if (value := own[field.attribute]) is None else field.write(value)
-            for field in self.FIELDS
-        ]
+        values = [(field, own[field.attribute]) for field in self.FIELDS]
+        items = [b"\x40" if value is None else field.write(value) for field, value in values]
         while items and items[-1] == b"\x40" and not nulls:
             items.pop()
-        return self._prefix + (encode_items(items) if items else b"\x45")
+        return self._prefix + (t.encode_items(items) if items else b"\x45")
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -193,9 +170,7 @@ class Composite:
         return self.__dict__ == other.__dict__
 
     def __repr__(self) -> str:
-        own = self.__dict__
-        said = [(each.attribute, own[each.attribute]) for each in self.FIELDS]
-        shown = shown_fields((name, value) for name, value in said if value is not None)
+        shown = shown_fields((name, value) for name, value in vars(self).items() if value is not None)
         return f"{type(self).__name__}({shown})"
 
 
@@ -434,37 +409,27 @@ SECTIONS: dict[int, tuple[str, str]] = {
 }
 """Code -> name and type of each section of a message."""
 
-PERFORMATIVES: tuple[type[Composite], ...] = (
-    Open,
-    Begin,
-    Attach,
-    Flow,
-    Transfer,
-    Disposition,
-    Detach,
-    End,
-    Close,
-)
-SASL_FRAMES: tuple[type[Composite], ...] = (
-    SaslMechanisms,
-    SaslInit,
-    SaslChallenge,
-    SaslResponse,
-    SaslOutcome,
-)
-_BODIES = {each.CODE: each for each in (*PERFORMATIVES, *SASL_FRAMES)}
+PERFORMATIVES: tuple[type[Composite], ...]
+PERFORMATIVES = (Open, Begin, Attach, Flow, Transfer, Disposition, Detach, End, Close)
+SASL_FRAMES: tuple[type[Composite], ...]
+SASL_FRAMES = (SaslMechanisms, SaslInit, SaslChallenge, SaslResponse, SaslOutcome)
+_BODIES: dict[int, type[Composite]] = {each.CODE: each for each in (*PERFORMATIVES, *SASL_FRAMES)}
 
 
 def class_of(descriptor: Any) -> type[Composite] | None:
     """The composite that a descriptor names; None if there is none."""
-    if isinstance(descriptor, ULong):
+    if isinstance(descriptor, t.ULong):
         return COMPOSITES.get(descriptor)
     return BY_DESCRIPTOR.get(descriptor) if isinstance(descriptor, Symbol) else None
 
 
+def _class_of_value(value: Any) -> type[Composite] | None:
+    return class_of(value.descriptor) if isinstance(value, Described) else None
+
+
 def composite_of(value: Any, *kinds: type[Composite]) -> Any:
     """The composite that a described value is, one of `kinds` if any are given; FieldError otherwise."""
-    kind = class_of(value.descriptor) if isinstance(value, Described) else None
+    kind = _class_of_value(value)
     if kind is None or not isinstance(value.value, list) or (kinds and kind not in kinds):
         expected = " or ".join(each.NAME for each in kinds) or "a composite"
         raise FieldError(f"{value!r:.60} is not {expected}")
@@ -473,10 +438,8 @@ def composite_of(value: Any, *kinds: type[Composite]) -> Any:
 
 def read_composite(value: Any) -> Any:
     """The composite that a described value is, otherwise the value itself."""
-    kind = class_of(value.descriptor) if isinstance(value, Described) else None
-    if kind is None or not isinstance(value.value, list):
-        return value
-    return kind.of_list(value.value)
+    kind = _class_of_value(value)
+    return value if kind is None or not isinstance(value.value, list) else kind.of_list(value.value)
 
 
 def composite_or_value(value: Any) -> Any:
@@ -502,7 +465,7 @@ def read_body(body: bytes) -> tuple[Composite, int]:
                 raise FieldError(f"{kind.NAME} is not a list")
             return kind.of_list(items), end
     value, end = read_value(body)
-    kind = class_of(value.descriptor) if isinstance(value, Described) else None
+    kind = _class_of_value(value)
     if kind is None and isinstance(value, Described) and value.descriptor not in SECTIONS:
         raise DecodeError(f"{value!r:.60} has an unknown descriptor")
     if kind is None or kind.CODE not in _BODIES or not isinstance(value.value, list):
@@ -512,15 +475,8 @@ def read_body(body: bytes) -> tuple[Composite, int]:
 
 def name_of(body: bytes) -> str:
     """The name of a frame body, without its fields; "" for an unknown one."""
-    kind = None
-    if body[:2] == b"\0\x53" and len(body) > 2:
-        kind = _BODIES.get(body[2])
-    else:
-        try:
-            descriptor, _ = read_value(body, 1) if body[:1] == b"\0" else (None, 0)
-        except DecodeError:
-            return ""
-        kind = class_of(descriptor)
-        if kind is not None and kind.CODE not in _BODIES:
-            kind = None
-    return "" if kind is None else kind.NAME
+    try:
+        kind = class_of(read_value(body, 1)[0]) if body[:1] == b"\0" else None
+    except DecodeError:
+        return ""
+    return kind.NAME if kind is not None and kind.CODE in _BODIES else ""
