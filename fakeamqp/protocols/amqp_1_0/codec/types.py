@@ -10,10 +10,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
+from fakeamqp.protocols.base.codec import encoded
 
 MAX_DEPTH: Final = 100
 """Values that nest deeper are refused: RabbitMQ has no such bound."""
@@ -35,52 +36,45 @@ class WideBoolean(int):
     """A boolean that is written with two bytes, as RabbitMQ writes those of 0-9-1."""
 
 
-class UByte(int):
+class Number(int):
+    """An integer of a type that Python lacks; `field_tag` is that of its values in 0-9-1."""
+
+    field_tag: ClassVar[str] = "T"
+
+    def __init_subclass__(cls, tag: str) -> None:
+        cls.field_tag = tag
+
+
+class UByte(Number, tag="B"):
     """8 bits, unsigned."""
 
-    field_tag = "B"
 
-
-class UShort(int):
+class UShort(Number, tag="u"):
     """16 bits, unsigned."""
 
-    field_tag = "u"
 
-
-class UInt(int):
+class UInt(Number, tag="i"):
     """32 bits, unsigned."""
 
-    field_tag = "i"
 
-
-class ULong(int):
+class ULong(Number, tag="l"):
     """64 bits, unsigned."""
 
-    field_tag = "l"
 
-
-class Byte(int):
+class Byte(Number, tag="b"):
     """8 bits, signed."""
 
-    field_tag = "b"
 
-
-class Short(int):
+class Short(Number, tag="s"):
     """16 bits, signed."""
 
-    field_tag = "s"
 
-
-class Int(int):
+class Int(Number, tag="I"):
     """32 bits, signed."""
 
-    field_tag = "I"
 
-
-class Milliseconds(int):
+class Milliseconds(Number, tag="T"):
     """A timestamp: milliseconds since 1970."""
-
-    field_tag = "T"
 
 
 class Float(float):
@@ -428,7 +422,7 @@ def encode_binary(value: bytes) -> bytes:
 
 def encode_string(value: str) -> bytes:
     """The shortest encoding of a string."""
-    return _sized(0xA1, 0xB1, text_octets(value))
+    return _sized(0xA1, 0xB1, encoded(value))
 
 
 def encode_symbol(value: str) -> bytes:
@@ -436,17 +430,12 @@ def encode_symbol(value: str) -> bytes:
     return _sized(0xA3, 0xB3, symbol_octets(value))
 
 
-def text_octets(value: str) -> bytes:
-    """The bytes of a string."""
-    return value.encode("utf-8", "surrogateescape")
-
-
 def symbol_octets(value: str) -> bytes:
     """The bytes of a symbol."""
     try:
         return value.encode("latin-1")
     except UnicodeEncodeError:
-        return text_octets(value)
+        return encoded(value)
 
 
 def encode_items(items: list[bytes], short: int = 0xC0, long: int = 0xD0) -> bytes:
@@ -488,8 +477,8 @@ _WIDEST: dict[type[Any], tuple[int, Callable[[Any], bytes]]] = {
     Char: (0x73, lambda value: struct.pack(">I", ord(value))),
     UUID: (0x98, lambda value: value.bytes),
     bytes: (0xB0, lambda value: _with_size(value)),
-    str: (0xB1, lambda value: _with_size(text_octets(value))),
-    Symbol: (0xB3, lambda value: _with_size(text_octets(value))),
+    str: (0xB1, lambda value: _with_size(encoded(value))),
+    Symbol: (0xB3, lambda value: _with_size(encoded(value))),
     type(None): (0x40, lambda value: b""),
     list: (0xD0, lambda value: _compound(len(value), map(encode_value, value))),
     dict: (0xD1, lambda value: _compound(2 * len(value), map(encode_value, chain(*value.items())))),

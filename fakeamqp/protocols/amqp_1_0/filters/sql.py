@@ -19,6 +19,7 @@ from fakeamqp.protocols.amqp_1_0.filters.fields import IllFormed
 from fakeamqp.protocols.amqp_1_0.filters.like import like
 from fakeamqp.protocols.amqp_1_0.filters.values import FIELDS, application_property, equal, field_of
 from fakeamqp.protocols.amqp_1_0.messages import SectionProperties
+from fakeamqp.protocols.base.codec import encoded
 
 Expression: TypeAlias = "Callable[[SectionProperties], Any]"
 
@@ -241,7 +242,7 @@ class _Parser:
         if kind in ("TRUE", "FALSE"):
             return _constant(kind == "TRUE")
         if kind == "string":
-            return _constant(value.encode("utf-8", "surrogateescape"))
+            return _constant(encoded(value))
         if kind not in ("identifier", "literal"):
             raise IllFormed(f"{kind} instead of an operand")
         operand: Expression = value
