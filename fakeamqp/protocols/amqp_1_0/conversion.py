@@ -8,19 +8,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from fakeamqp.protocols.amqp_1_0.addresses import queue_address
+from fakeamqp.protocols.amqp_1_0.codec import types as t
 from fakeamqp.protocols.amqp_1_0.codec.composites import Header, Properties
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
-from fakeamqp.protocols.amqp_1_0.codec.types import (
-    Array,
-    Described,
-    Milliseconds,
-    Symbol,
-    UByte,
-    UInt,
-    ULong,
-    encode_value,
-    read_value,
-)
 from fakeamqp.protocols.amqp_1_0.messages import (
     ANNOTATIONS,
     BASIC_TYPE,
@@ -56,8 +46,8 @@ _COUNTS: Final = ("x-acquired-count", "x-delivery-count", "x-stream-offset")
 """What the broker adds for each delivery."""
 _APPLICATION: Final = 0x74
 _DEATHS: Final = ("x-first-death-", "x-last-death-", "x-opt-deaths")
-_OFFSET = Symbol("x-stream-offset")
-_EXCHANGE, _ROUTING_KEY = Symbol("x-exchange"), Symbol("x-routing-key")
+_OFFSET = t.Symbol("x-stream-offset")
+_EXCHANGE, _ROUTING_KEY = t.Symbol("x-exchange"), t.Symbol("x-routing-key")
 
 
 def converted(
@@ -89,7 +79,7 @@ def converted(
     headers = properties.headers or {}
     for name in properties.last_headers():
         value = headers[name]
-        key = annotation_key(name) if died or name != "x-death" else Symbol(name)
+        key = annotation_key(name) if died or name != "x-death" else t.Symbol(name)
         if key is None:
             if not isinstance(value, (Mapping, list, tuple)):
                 application[name] = _value(name, value, exact)
@@ -99,7 +89,7 @@ def converted(
             (added if key in _COUNTS else annotations)[key] = _value(name, value, exact)
     if _OFFSET in added:
         # Out of a stream, they are encoded anew (RabbitMQ: measured on 4.3.6).
-        annotations, _ = read_value(encode_value(annotations))
+        annotations, _ = t.read_value(t.encode_value(annotations))
         if None in annotations.values():
             raise Unconvertible("an annotation is null")
     encoded = properties.type == ENCODED_BODY
@@ -132,8 +122,8 @@ def _embed(made: SectionProperties, body: bytes) -> None:
         for code, _, start, _ in sections_of(body, strict=False):
             if code == BROKEN:
                 raise Unconvertible("the body is no section")
-            value, _ = read_value(body, start)
-            encoded = encode_value(Described(ULong(code), value))
+            value, _ = t.read_value(body, start)
+            encoded = t.encode_value(t.Described(t.ULong(code), value))
             if code == ANNOTATIONS:
                 made.annotations = checked_annotations(value)
             elif code == Properties.CODE:
@@ -152,10 +142,10 @@ def _embed(made: SectionProperties, body: bytes) -> None:
 def _deaths_of_history(history: Deaths) -> Any:
     """The value of x-opt-deaths for a dead letter."""
     deaths = [
-        death_of(each.table(), Milliseconds(each.began * 1000), Milliseconds(each.latest * 1000))
+        death_of(each.table(), t.Milliseconds(each.began * 1000), t.Milliseconds(each.latest * 1000))
         for each in history.deaths
     ]
-    return Array(deaths, dict)
+    return t.Array(deaths, dict)
 
 
 def _first_ttl(history: Deaths) -> int | None:
@@ -202,10 +192,10 @@ def _encoded_header(
 ) -> bytes:
     return Header(
         durable=durable,
-        priority=None if priority is None else UByte(priority & 0xFF),
-        ttl=None if ttl is None else UInt(ttl & 0xFFFFFFFF),
+        priority=None if priority is None else t.UByte(priority & 0xFF),
+        ttl=None if ttl is None else t.UInt(ttl & 0xFFFFFFFF),
         first_acquirer=first,
-        delivery_count=UInt(failures),
+        delivery_count=t.UInt(failures),
     ).encode()
 
 
@@ -234,4 +224,4 @@ def _encoded_origin(exchange: str, routing_key: str, key_first: bool) -> bytes:
 
 
 def _encoded_annotations(annotations: Mapping[Any, Any]) -> bytes:
-    return encode_value(Described(ULong(ANNOTATIONS), annotations))
+    return t.encode_value(t.Described(t.ULong(ANNOTATIONS), annotations))

@@ -21,27 +21,10 @@ from fakeamqp.model.names import NODE
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.model.queues.classic import ClassicQueue
 from fakeamqp.protocols.amqp_1_0.addresses import MANAGEMENT, quoted
-from fakeamqp.protocols.amqp_1_0.codec import composites as c
+from fakeamqp.protocols.amqp_1_0.codec import composites as c, types as t
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
 from fakeamqp.protocols.amqp_1_0.codec.frames import AMQP, HEADER_SIZE, frame
-from fakeamqp.protocols.amqp_1_0.codec.types import (
-    Array,
-    Described,
-    Symbol,
-    UByte,
-    UInt,
-    ULong,
-    encode_value,
-    read_value,
-)
-from fakeamqp.protocols.amqp_1_0.replies import (
-    INTERNAL_ERROR,
-    INVALID_FIELD,
-    PRECONDITION_FAILED,
-    TRANSFER_LIMIT,
-    EndFault,
-    LinkFault,
-)
+from fakeamqp.protocols.amqp_1_0.replies import EndFault, LinkFault, Reply, SessionCrash
 from fakeamqp.protocols.amqp_1_0.serial import beyond
 from fakeamqp.protocols.amqp_1_0.values import Unconvertible, annotation_of, header_of, term
 
@@ -88,19 +71,19 @@ def concerns(body: c.Attach, source: Any, target: Any) -> bool:
 def attach(session: Amqp10Session, body: c.Attach, source: Any, target: Any) -> None:
     """Answer an attach of one of the two links; LinkFault unless they are marked as a pair."""
     if (body.properties or {}).get("paired") is not True:
-        raise LinkFault(INVALID_FIELD, "Link property 'paired' is not set to boolean value 'true'")
+        raise LinkFault(Reply.INVALID_FIELD, "Link property 'paired' is not set to boolean value 'true'")
     answer = c.Attach(
         name=body.name,
         handle=body.handle,
         role=not body.role,
-        snd_settle_mode=UByte(_SETTLED),
+        snd_settle_mode=t.UByte(_SETTLED),
         source=source,
         target=target,
-        properties={Symbol("paired"): True},
+        properties={t.Symbol("paired"): True},
     )
     if body.role is False:
-        answer.rcv_settle_mode = UByte(0)
-        answer.max_message_size = ULong(session.choices.largest_message)
+        answer.rcv_settle_mode = t.UByte(0)
+        answer.max_message_size = t.ULong(session.choices.largest_message)
         request = RequestLink(session, body)
         session.receiving[body.handle] = request
         session.send(answer)
@@ -108,7 +91,7 @@ def attach(session: Amqp10Session, body: c.Attach, source: Any, target: Any) -> 
     else:
         answer.rcv_settle_mode = body.rcv_settle_mode
         answer.max_message_size = body.max_message_size
-        answer.initial_delivery_count = UInt(session.choices.first_delivery_count)
+        answer.initial_delivery_count = t.UInt(session.choices.first_delivery_count)
         session.sending[body.handle] = ResponseLink(session, body)
         session.send(answer)
 
@@ -143,9 +126,9 @@ class ResponseLink:
         if body.drain or body.echo:
             self.session.send_flow(
                 handle=self.handle,
-                delivery_count=UInt(self.delivery_count),
-                link_credit=UInt(self.credit_left),
-                available=UInt(0),
+                delivery_count=t.UInt(self.delivery_count),
+                link_credit=t.UInt(self.credit_left),
+                available=t.UInt(0),
                 drain=bool(body.drain),
             )
 
@@ -157,9 +140,9 @@ class ResponseLink:
         self.credit_left -= 1
         transfer = c.Transfer(
             handle=self.handle,
-            delivery_id=UInt(number),
+            delivery_id=t.UInt(number),
             delivery_tag=b"",
-            message_format=UInt(0),
+            message_format=t.UInt(0),
             settled=True,
             more=True,
         )
@@ -200,7 +183,7 @@ class RequestLink:
     def grant(self) -> None:
         self.credit = _CREDIT
         self.session.send_flow(
-            handle=self.handle, delivery_count=UInt(self.delivery_count), link_credit=UInt(self.credit)
+            handle=self.handle, delivery_count=t.UInt(self.delivery_count), link_credit=t.UInt(self.credit)
         )
 
     def end(self) -> None:
@@ -215,18 +198,18 @@ class RequestLink:
         """
         session = self.session
         if self.credit <= 0:
-            raise LinkFault(TRANSFER_LIMIT)
+            raise LinkFault(Reply.TRANSFER_LIMIT)
         self.credit -= 1
         self.delivery_count = (self.delivery_count + 1) & _MASK
         links = [each for each in session.sending.values() if isinstance(each, ResponseLink)]
         response = next((each for each in links if each.link_name == self.link_name), None)
         if response is None:
-            raise EndFault(PRECONDITION_FAILED, "received transfer on half open management link pair")
+            raise EndFault(Reply.PRECONDITION_FAILED, "received transfer on half open management link pair")
         if response.credit_left <= 0:
             text = f"insufficient credit ({response.credit_left}) for management link from RabbitMQ to client"
-            raise EndFault(PRECONDITION_FAILED, text)
+            raise EndFault(Reply.PRECONDITION_FAILED, text)
         if body.more or not body.settled:
-            raise EndFault(INTERNAL_ERROR, "a management request is one settled transfer")
+            raise SessionCrash("a management request is one settled transfer")
         properties, request = _read(payload)
         handler: _Handler | None = None
         try:
@@ -247,17 +230,17 @@ def _read(payload: bytes) -> tuple[c.Properties, Any]:
     body: Any = _NOTHING
     offset = 0
     while offset < len(payload):
-        section, offset = read_value(payload, offset)
-        if not isinstance(section, Described):
+        section, offset = t.read_value(payload, offset)
+        if not isinstance(section, t.Described):
             raise DecodeError("a management request has no sections")
         if section.descriptor == _PROPERTIES:
             properties = c.composite_of(section, c.Properties)
         elif section.descriptor == _VALUE:
             body = section.value
     if properties is None or not isinstance(properties.to, str) or properties.subject is None:
-        raise EndFault(INTERNAL_ERROR, "a management request lacks its path or its method")
+        raise SessionCrash("a management request lacks its path or its method")
     if properties.reply_to != _ME:
-        raise EndFault(INTERNAL_ERROR, f"the response to a management request goes to {_ME}")
+        raise SessionCrash(f"the response to a management request goes to {_ME}")
     return properties, body
 
 
@@ -265,8 +248,8 @@ def _response(correlation_id: Any, status: str, body: Any) -> bytes:
     return b"".join(
         (
             c.Properties(subject=status, correlation_id=correlation_id).encode(),
-            encode_value(Described(ULong(_APPLICATION), dict(_RESPONSE))),
-            encode_value(Described(ULong(_VALUE), body)),
+            t.encode_value(t.Described(t.ULong(_APPLICATION), dict(_RESPONSE))),
+            t.encode_value(t.Described(t.ULong(_VALUE), body)),
         )
     )
 
@@ -290,7 +273,7 @@ def _route(method: str, path: str, body: Any) -> tuple[_Handler, list[str], str]
     handler = _HANDLERS.get((method, *_shape(parts)))
     fits = body is None if method in ("GET", "DELETE") else isinstance(body, dict)
     if handler is None or not (fits or handler is _put_token):
-        raise EndFault(INTERNAL_ERROR, f"no such management request: {method} {path}")
+        raise SessionCrash(f"no such management request: {method} {path}")
     return handler, [_decoded(each) for each in parts], query or where
 
 
@@ -309,7 +292,7 @@ def _carry_out(handler: _Handler, session: Amqp10Session, parts: list[str], quer
             raise
         raise _Refused("403", problem.text) from None
     except ChannelCrash as crash:
-        raise EndFault(INTERNAL_ERROR, crash.text) from None
+        raise SessionCrash(crash.text) from None
     except ModelError as problem:
         status = "400" if parts[0] == "bindings" else _STATUS.get(problem.condition, "400")
         raise _Refused(status, problem.text) from None
@@ -336,7 +319,7 @@ def _decoded(text: str) -> str:
 def _arguments(value: Any) -> dict[str, Any]:
     """Arguments as the model has them. EndFault for what RabbitMQ cannot convert."""
     if not isinstance(value, dict):
-        raise EndFault(INTERNAL_ERROR, "the arguments are no map")
+        raise SessionCrash("the arguments are no map")
     found: dict[str, Any] = {}
     for name, each in value.items():
         if not isinstance(name, str):
@@ -344,7 +327,7 @@ def _arguments(value: Any) -> dict[str, Any]:
         try:
             kept, converted = header_of(each, drops=False)
         except Unconvertible as problem:
-            raise EndFault(INTERNAL_ERROR, str(problem)) from None
+            raise SessionCrash(str(problem)) from None
         if kept:
             found[str(name)] = converted
     return found
@@ -361,7 +344,7 @@ def _options(body: Mapping[Any, Any], kind: str, known: Mapping[str, Any]) -> di
     for name, value in body.items():
         if type(name) is not str or name not in known or type(value) is not type(known[name]):
             if name == "arguments" and type(name) is str:
-                raise EndFault(INTERNAL_ERROR, "the arguments are no map")
+                raise SessionCrash("the arguments are no map")
             raise _Refused("400", f"bad {kind} {{{term(name)},{term(value)}}}")
         found[name] = _arguments(value) if name == "arguments" else value
     return found
@@ -395,8 +378,8 @@ def _authorise_further(
 def _queue_view(queue: Queue, durable: bool = True) -> dict[str, Any]:
     """A queue as responses have it; `durable` is what was asked for, which an exclusive one is not here."""
     return {
-        "message_count": ULong(len(queue.ready)),
-        "consumer_count": UInt(queue.consumer_count if queue.reports_consumers else 0),
+        "message_count": t.ULong(len(queue.ready)),
+        "consumer_count": t.UInt(queue.consumer_count if queue.reports_consumers else 0),
         "name": queue.name,
         "vhost": queue.virtual_host.name,
         "durable": queue.durable or (durable and queue.exclusive_owner is not None),
@@ -405,7 +388,7 @@ def _queue_view(queue: Queue, durable: bool = True) -> dict[str, Any]:
         "type": queue.type_name,
         "arguments": _typed({**queue.arguments, "x-queue-type": queue.type_name}),
         "leader": NODE,
-        "replicas": Array([NODE], str),
+        "replicas": t.Array([NODE], str),
     }
 
 
@@ -463,8 +446,8 @@ def _get_queue(session: Amqp10Session, parts: list[str], query: str, body: Any) 
     queue = session.virtual_host.queues.get(parts[1])
     if _is_reply_address(session, parts[1]):
         view = _queue_view(ClassicQueue(session.virtual_host, parts[1], QueueDeclaration(auto_delete=True)))
-        view |= {"type": "rabbit_volatile_queue", "consumer_count": UInt(1)}
-        return "200", view | {"replicas": Array((), str), "arguments": {}}
+        view |= {"type": "rabbit_volatile_queue", "consumer_count": t.UInt(1)}
+        return "200", view | {"replicas": t.Array((), str), "arguments": {}}
     if queue is None:
         raise _Refused("404", f"queue '{parts[1]}' in vhost '{session.virtual_host.name}' not found")
     queue = session.virtual_host.queues.require(parts[1], session.connection)
@@ -475,20 +458,20 @@ def _delete_queue(session: Amqp10Session, parts: list[str], query: str, body: An
     session.authorise("configure", "queue", parts[1])
     counts: list[int] = []
     session.virtual_host.queues.delete(parts[1], session.connection, confirm=counts.append)
-    return "200", {"message_count": ULong(counts[0] if counts else 0)}
+    return "200", {"message_count": t.ULong(counts[0] if counts else 0)}
 
 
 def _purge(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
     session.authorise("read", "queue", parts[1])
     if _is_reply_address(session, parts[1]):
-        return "200", {"message_count": ULong(0)}
+        return "200", {"message_count": t.ULong(0)}
     try:
         queue = session.virtual_host.queues.require(parts[1], session.connection)
     except NotFound as problem:
         raise _Refused(session.choices.purging_missing_queue, problem.text) from None
     if queue.keeps_delivered:
         raise _Refused("400", f"purge not supported by {queue.place}")
-    return "200", {"message_count": ULong(queue.purge())}
+    return "200", {"message_count": t.ULong(queue.purge())}
 
 
 def _put_exchange(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
@@ -575,7 +558,7 @@ def _post_binding(session: Amqp10Session, parts: list[str], query: str, body: An
     kind = "queue" if "destination_queue" in body else "exchange"
     missing = {"source", "binding_key", "arguments", f"destination_{kind}"} - body.keys()
     if missing:
-        raise EndFault(INTERNAL_ERROR, f"a binding lacks {', '.join(sorted(missing))}")
+        raise SessionCrash(f"a binding lacks {', '.join(sorted(missing))}")
     source = "" if said["source"] == "amq.default" else said["source"]
     name, key = said[f"destination_{kind}"], said["binding_key"]
     _checked_binding(session, source, kind, name, key)
@@ -640,10 +623,10 @@ def _get_bindings(session: Amqp10Session, parts: list[str], query: str, body: An
     pairs = [piece.partition("=") for piece in query.split("&")] if "=" in query else []
     said = {name: _decoded(value) for name, _, value in pairs}
     if "src" not in said or "key" not in said:
-        raise EndFault(INTERNAL_ERROR, "a query for bindings lacks src or key")
+        raise SessionCrash("a query for bindings lacks src or key")
     kind = "exchange" if "dste" in said else "queue" if "dstq" in said else ""
     if not kind and not session.choices.checks_further_rights:
-        raise EndFault(INTERNAL_ERROR, "a query for bindings lacks dste and dstq")
+        raise SessionCrash("a query for bindings lacks dste and dstq")
     if not kind:
         raise _Refused("400", _shown_query(said))
     name = said["dstq" if kind == "queue" else "dste"]
@@ -681,7 +664,7 @@ def _delete_binding(session: Amqp10Session, parts: list[str], query: str, body: 
 def _put_token(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
     """A new credential; permissions are checked after the answer (RabbitMQ: measured on 4.3.6)."""
     if not session.choices.renews_credentials or parts[1:] != ["tokens"] or not isinstance(body, bytes):
-        raise EndFault(INTERNAL_ERROR, "no credential that can be renewed")
+        raise SessionCrash("no credential that can be renewed")
     return "204", None
 
 

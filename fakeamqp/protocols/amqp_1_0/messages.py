@@ -17,6 +17,7 @@ from urllib.parse import unquote_to_bytes
 from uuid import UUID
 
 from fakeamqp.protocols.amqp_1_0.addresses import QUEUES
+from fakeamqp.protocols.amqp_1_0.codec import types as t
 from fakeamqp.protocols.amqp_1_0.codec.composites import (
     BY_DESCRIPTOR,
     SECTIONS,
@@ -24,22 +25,6 @@ from fakeamqp.protocols.amqp_1_0.codec.composites import (
     Properties,
 )
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
-from fakeamqp.protocols.amqp_1_0.codec.types import (
-    Char,
-    Decimal32,
-    Decimal64,
-    Decimal128,
-    Described,
-    Milliseconds,
-    Symbol,
-    UByte,
-    UInt,
-    ULong,
-    encode_binary,
-    encode_value,
-    read_value,
-    skip_value,
-)
 from fakeamqp.protocols.amqp_1_0.values import (
     Long,
     Unconvertible,
@@ -92,14 +77,14 @@ DATA: Final = b"\0\x53\x75"
 _PROPERTIES: Final = b"\0\x53\x73"
 _LONGEST_SHORT: Final = 255
 _CODES: Final = {f"amqp:{name}:{kind}": code for code, (name, kind) in SECTIONS.items()}
-DEATHS: Final = Symbol("x-opt-deaths")
-_X_CC: Final = Symbol("x-cc")
-BASIC_TYPE: Final = Symbol("x-basic-type")
-_RECEIVED: Final = Symbol("x-opt-rabbitmq-received-time")
+DEATHS: Final = t.Symbol("x-opt-deaths")
+_X_CC: Final = t.Symbol("x-cc")
+BASIC_TYPE: Final = t.Symbol("x-basic-type")
+_RECEIVED: Final = t.Symbol("x-opt-rabbitmq-received-time")
 _INTERNAL: Final = ("x-exchange", "x-routing-key", "x-death")
 """Annotations that are no headers in 0-9-1, besides those that begin with x-basic-."""
 _ONE_PART: Final = re.compile("[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2}")
-_OFFSET: Final = Symbol("x-stream-offset")
+_OFFSET: Final = t.Symbol("x-stream-offset")
 _TURN: Final = 1 << 64
 
 
@@ -216,7 +201,7 @@ class SectionProperties:
         offset = 0
         while offset < len(self.head):
             try:
-                value, offset = read_value(self.head, offset)
+                value, offset = t.read_value(self.head, offset)
             except DecodeError as problem:
                 raise UnreadableMessage(str(problem)) from None
             if _code_of(value) == Properties.CODE and isinstance(value.value, list):
@@ -234,7 +219,7 @@ class SectionProperties:
         """The sections properties and application-properties."""
         if self.head[:3] != _PROPERTIES:
             return b"", self.head
-        end = skip_value(self.head, 0)
+        end = t.skip_value(self.head, 0)
         return self.head[:end], self.head[end:]
 
     def _changed(self, **values: Any) -> Self:
@@ -287,7 +272,7 @@ class SectionProperties:
             if self.broken:
                 raise Unconvertible("a section has a value of another type")
             for value in (fields.message_id, fields.correlation_id):
-                if value is not None and type(value) not in (str, bytes, ULong, UUID):
+                if value is not None and type(value) not in (str, bytes, t.ULong, UUID):
                     raise Unconvertible(f"{value!r:.40} as a message id")
             for value in (fields.content_type, fields.content_encoding, self.annotations.get(BASIC_TYPE)):
                 if value is not None and _short(value) is None:
@@ -297,7 +282,7 @@ class SectionProperties:
                     raise Unconvertible(f"{value!r:.40} in the properties")
             self._made_headers(strict=True)
             if self.footer and self.is_data:
-                footer, _ = read_value(self.footer)
+                footer, _ = t.read_value(self.footer)
                 if isinstance(footer.value, dict):
                     checked_annotations(footer.value)
         except DecodeError as problem:
@@ -348,7 +333,7 @@ class SectionProperties:
     @property
     def timestamp(self) -> int | None:
         milliseconds = self.fields.creation_time
-        return seconds(milliseconds) % _TURN if isinstance(milliseconds, Milliseconds) else None
+        return seconds(milliseconds) % _TURN if isinstance(milliseconds, t.Milliseconds) else None
 
     @property
     def type(self) -> str | None:
@@ -395,7 +380,7 @@ class SectionProperties:
                     found["x-death"] = deaths
             elif name == _X_CC:
                 convert("CC", value)
-            elif name == _RECEIVED and isinstance(value, Milliseconds):
+            elif name == _RECEIVED and isinstance(value, t.Milliseconds):
                 found["timestamp_in_ms"] = Long(value)
             elif not (str(name).startswith("x-basic-") or name in _INTERNAL or len(name) > _LONGEST_SHORT):
                 convert(str(name), value)
@@ -428,9 +413,9 @@ class SectionProperties:
         """What headers exchanges compare: simple values without their types (RabbitMQ: measured)."""
         found: dict[str, Any] = {}
         for name, value in {**self.annotations, **self.application_properties}.items():
-            if type(value) in _DECIMALS or isinstance(value, (list, dict, Described)):
+            if type(value) in _DECIMALS or isinstance(value, (list, dict, t.Described)):
                 continue
-            if isinstance(value, Char):
+            if isinstance(value, t.Char):
                 value = ord(value)
             elif isinstance(value, int) and not isinstance(value, bool):
                 value = int(value)
@@ -535,24 +520,24 @@ _SHOWN = (
 )
 
 
-def annotation_key(name: str) -> Symbol | None:
+def annotation_key(name: str) -> t.Symbol | None:
     """The annotation that a header of 0-9-1 becomes; None for one that becomes an application property."""
     if name == "x-death":
         return DEATHS
     if name == "CC":
         return _X_CC
-    return Symbol(name) if name.startswith("x-") else None
+    return t.Symbol(name) if name.startswith("x-") else None
 
 
 def _code_of(value: Any) -> int:
-    descriptor = value.descriptor if isinstance(value, Described) else None
-    if isinstance(descriptor, ULong):
+    descriptor = value.descriptor if isinstance(value, t.Described) else None
+    if isinstance(descriptor, t.ULong):
         return descriptor
     kind = BY_DESCRIPTOR.get(descriptor) if isinstance(descriptor, str) else None
     return 0 if kind is None else kind.CODE
 
 
-_DECIMALS: Final = (Decimal32, Decimal64, Decimal128)
+_DECIMALS: Final = (t.Decimal32, t.Decimal64, t.Decimal128)
 _BARE: Final = (bool, type(None), *_DECIMALS)
 """Classes whose values RabbitMQ has without a type, so that it cannot take the type off them."""
 
@@ -567,7 +552,7 @@ def _short(value: Any) -> str | None:
         value = value.bytes
     if isinstance(value, bytes) and type(value) is bytes:
         value = value.decode("utf-8", "surrogateescape")
-    if not isinstance(value, str) or isinstance(value, Char):
+    if not isinstance(value, str) or isinstance(value, t.Char):
         return None
     return str(value) if len(_octets(value)) <= _LONGEST_SHORT else None
 
@@ -585,7 +570,7 @@ def _short_id(value: Any) -> str | None:
     """A message id as a short string of 0-9-1; None where it does not fit one."""
     if isinstance(value, UUID):
         return f"urn:uuid:{value}"
-    if isinstance(value, ULong):
+    if isinstance(value, t.ULong):
         return str(int(value))
     return _short_text(value)
 
@@ -598,8 +583,8 @@ def _message_id(text: str) -> Any:
     return str(text) if urn is None else UUID(urn[1])
 
 
-def _symbol(text: str) -> Symbol:
-    return Symbol(_octets(text).decode("latin-1"))
+def _symbol(text: str) -> t.Symbol:
+    return t.Symbol(_octets(text).decode("latin-1"))
 
 
 FIELDS: dict[str, tuple[str, Any]] = {
@@ -608,7 +593,7 @@ FIELDS: dict[str, tuple[str, Any]] = {
     "correlation_id": ("correlation_id", _message_id),
     "message_id": ("message_id", _message_id),
     "reply_to": ("reply_to", str),
-    "timestamp": ("creation_time", lambda time: Milliseconds(signed(time * 1000))),
+    "timestamp": ("creation_time", lambda time: t.Milliseconds(signed(time * 1000))),
     "user_id": ("user_id", lambda text: text.encode("utf-8", "surrogateescape")),
     "app_id": ("group_id", str),
 }
@@ -622,7 +607,7 @@ def head_of(fields: Properties, application: Mapping[Any, Any], *, nulls: bool =
     """
     empty = all(value is None for value in vars(fields).values())
     said = b"" if empty else fields.encode(nulls=nulls)
-    return said + (encode_value(Described(ULong(0x74), dict(application))) if application else b"")
+    return said + (t.encode_value(t.Described(t.ULong(0x74), dict(application))) if application else b"")
 
 
 # --- from and to bytes -------------------------------------------------------------------------------------
@@ -646,7 +631,7 @@ def read_message(data: bytes, choices: MessageChoices = USUAL) -> tuple[SectionP
             continue
         if code <= ANNOTATIONS:
             try:
-                value, _ = read_value(data, start)
+                value, _ = t.read_value(data, start)
             except DecodeError as problem:
                 raise UnreadableMessage(str(problem)) from None
             if code == Header.CODE and isinstance(value, list):
@@ -672,8 +657,8 @@ def read_message(data: bytes, choices: MessageChoices = USUAL) -> tuple[SectionP
     if header is not None:
         properties.silent = not isinstance(header.durable, bool)
         properties.durable = choices.durable_by_default if properties.silent else header.durable
-        properties.priority = int(header.priority) if isinstance(header.priority, UByte) else None
-        properties.ttl = int(header.ttl) if isinstance(header.ttl, UInt) else None
+        properties.priority = int(header.priority) if isinstance(header.priority, t.UByte) else None
+        properties.ttl = int(header.ttl) if isinstance(header.ttl, t.UInt) else None
     if annotations:
         _take_basic(properties)
     properties.broken |= broken and pieces[0][0] == _DATA
@@ -751,7 +736,7 @@ def _next_section(data: bytes, offset: int, strict: bool) -> tuple[int, int, int
     try:
         if codes is not None and data[start] not in codes and (strict or code == _DATA):
             raise DecodeError("another type")
-        return code, start, skip_value(data, start)
+        return code, start, t.skip_value(data, start)
     except (DecodeError, IndexError):
         raise UnreadableMessage(f"{{invalid_section_value,{kind},{{position,{start}}}}}") from None
 
@@ -762,11 +747,11 @@ def _section(data: bytes, offset: int) -> tuple[int, int]:
         code, start = data[offset + 2], offset + 3
     else:
         try:
-            descriptor, start = read_value(data, offset + 1) if data[offset] == 0 else (None, offset)
+            descriptor, start = t.read_value(data, offset + 1) if data[offset] == 0 else (None, offset)
         except DecodeError:
             descriptor, start = None, offset
-        named = _CODES.get(descriptor, 0) if isinstance(descriptor, Symbol) else 0
-        code = descriptor if isinstance(descriptor, ULong) else named
+        named = _CODES.get(descriptor, 0) if isinstance(descriptor, t.Symbol) else 0
+        code = descriptor if isinstance(descriptor, t.ULong) else named
     if code not in SECTIONS:
         if code:
             raise _unexpected(code, offset)
@@ -785,7 +770,7 @@ def _payload(data: bytes, start: int, end: int) -> bytes:
 
 def _check_plain(values: Iterable[Any]) -> None:
     """DecodeError for a described value: RabbitMQ crashes, unless the descriptor is one of its own."""
-    if any(isinstance(value, Described) for value in values):
+    if any(isinstance(value, t.Described) for value in values):
         raise DecodeError("a described value in a section")
 
 
@@ -796,7 +781,7 @@ def checked_annotations(value: Any) -> dict[Any, Any]:
     if not isinstance(value, dict):
         raise DecodeError("annotations are a map")
     for key in value:
-        if not isinstance(key, Symbol) or not key.startswith("x-"):
+        if not isinstance(key, t.Symbol) or not key.startswith("x-"):
             raise UnreadableMessage(f"{{reserved_annotation_key,{term(key)}}}")
     _check_plain(value.values())
     return value
@@ -806,7 +791,7 @@ def body_section(properties: SectionProperties, body: bytes) -> bytes:
     """The sections of the body."""
     if properties.whole is not None:
         return properties.whole
-    return DATA + encode_binary(body) if properties.prefix == DATA else properties.prefix + body
+    return DATA + t.encode_binary(body) if properties.prefix == DATA else properties.prefix + body
 
 
 def encoded_sections(properties: SectionProperties, body: bytes) -> bytes:
@@ -819,5 +804,5 @@ def encoded_sections(properties: SectionProperties, body: bytes) -> bytes:
     said = b"" if header == Header() else header.encode()
     annotations = {**properties.annotations, **properties.added}
     if annotations:
-        said += encode_value(Described(ULong(ANNOTATIONS), annotations))
+        said += t.encode_value(t.Described(t.ULong(ANNOTATIONS), annotations))
     return b"".join((said, properties.head, body_section(properties, body), properties.footer))

@@ -10,7 +10,7 @@ from fakeamqp.model.messages.message import Message
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.dialect import DIALECT
 from fakeamqp.protocols.amqp_1_0.receiving import ReceivingLink
-from fakeamqp.protocols.amqp_1_0.replies import INTERNAL_ERROR, LIMIT_EXCEEDED, EndFault, Fault, error
+from fakeamqp.protocols.amqp_1_0.replies import EndFault, Fault, Reply, error
 from fakeamqp.protocols.amqp_1_0.sending import SendingLink
 from fakeamqp.protocols.amqp_1_0.states import BEFORE_OPEN, ENDED
 from fakeamqp.protocols.base.port import ConnectionFaultPort
@@ -78,7 +78,7 @@ class Amqp10FaultPort(ConnectionFaultPort):
         if counted is not None:
             session, body = counted
             if not body.settled and body.delivery_id is not None:
-                session.outcome(body.delivery_id, c.Rejected(error=error(LIMIT_EXCEEDED, _REFUSED)))
+                session.outcome(body.delivery_id, c.Rejected(error=error(Reply.LIMIT_EXCEEDED, _REFUSED)))
                 session.end_turn()
             session.replenish(body.handle)
 
@@ -132,10 +132,10 @@ class Amqp10FaultPort(ConnectionFaultPort):
     # --- closing -----------------------------------------------------------------------------------------
 
     def close_channel(self, number: int, code: int, text: str, method: int) -> None:
-        self.close_with(DIALECT.reply_names.get(code, INTERNAL_ERROR), text, number)
+        self.close_with(DIALECT.reply_names.get(code, Reply.INTERNAL_ERROR), text, number)
 
     def close_connection(self, code: int, text: str, method: int) -> None:
-        self.close_with(DIALECT.reply_names.get(code, INTERNAL_ERROR), text, None)
+        self.close_with(DIALECT.reply_names.get(code, Reply.INTERNAL_ERROR), text, None)
 
     def close_with(self, condition: str, text: str, number: int | None) -> None:
         """Send end or close; before the connection is open, fail the handshake."""

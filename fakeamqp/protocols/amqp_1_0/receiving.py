@@ -23,23 +23,7 @@ from fakeamqp.protocols.amqp_1_0.messages import (
     UnreadableMessage,
     read_message,
 )
-from fakeamqp.protocols.amqp_1_0.replies import (
-    DECODE_ERROR,
-    FRAMING_ERROR,
-    INTERNAL_ERROR,
-    INVALID_FIELD,
-    LIMIT_EXCEEDED,
-    MESSAGE_SIZE,
-    NOT_FOUND,
-    NOT_IMPLEMENTED,
-    PRECONDITION_FAILED,
-    TRANSFER_LIMIT,
-    UNAUTHORIZED,
-    Detached,
-    EndFault,
-    LinkFault,
-    error,
-)
+from fakeamqp.protocols.amqp_1_0.replies import Detached, EndFault, LinkFault, Reply, SessionCrash, error
 from fakeamqp.protocols.amqp_1_0.termini import check_publishable, target_of
 from fakeamqp.protocols.amqp_1_0.values import term
 
@@ -122,11 +106,11 @@ class ReceivingLink:
             EndFault: there is no target, at which RabbitMQ crashes.
         """
         if isinstance(target, c.Coordinator):
-            raise LinkFault(NOT_IMPLEMENTED, "Transactions not supported")
+            raise LinkFault(Reply.NOT_IMPLEMENTED, "Transactions not supported")
         if not isinstance(target, c.Target):
-            raise EndFault(INTERNAL_ERROR, "the link has no target")
+            raise SessionCrash("the link has no target")
         if body.initial_delivery_count is None:
-            raise EndFault(INTERNAL_ERROR, "a sender has no initial-delivery-count")
+            raise SessionCrash("a sender has no initial-delivery-count")
         found = target_of(session, body, target)
         link = cls(session, body, found)
         session.receiving[body.handle] = link
@@ -170,10 +154,10 @@ class ReceivingLink:
         parts = self._parts
         if parts is None:
             if body.delivery_id is None:
-                raise EndFault(INTERNAL_ERROR, "the first transfer of a delivery has no id")
+                raise SessionCrash("the first transfer of a delivery has no id")
             settled = self._settled(body)
             if body.rcv_settle_mode == _SECOND and not settled:
-                raise LinkFault(NOT_IMPLEMENTED, "rcv-settle-mode second not supported")
+                raise LinkFault(Reply.NOT_IMPLEMENTED, "rcv-settle-mode second not supported")
             parts = _Parts(body.delivery_id, body.delivery_tag or b"", settled)
         elif body.delivery_id is not None and body.delivery_id != parts.delivery_id:
             raise self._illegal(
@@ -189,7 +173,7 @@ class ReceivingLink:
         size = len(parts.octets) + len(payload)
         if size > largest:
             text = f"message size ({size} bytes) > maximum message size ({largest} bytes)"
-            raise EndFault(MESSAGE_SIZE, text)
+            raise EndFault(Reply.MESSAGE_SIZE, text)
         if body.more and not body.aborted:
             parts.octets += payload
             memory = self.session.broker.memory.unfinished
@@ -201,7 +185,7 @@ class ReceivingLink:
             return
         self._parts = None
         if self.credit <= 0:
-            raise Detached(TRANSFER_LIMIT)
+            raise Detached(Reply.TRANSFER_LIMIT)
         self.credit -= 1
         self.delivery_count = (self.delivery_count + 1) & _MASK
         octets = bytes(parts.octets + payload) if parts.octets else payload
@@ -228,7 +212,7 @@ class ReceivingLink:
 
     def _illegal(self, text: str) -> LinkFault:
         old = self.session.choices.link_errors_end_sessions
-        return LinkFault(FRAMING_ERROR if old else INVALID_FIELD, text)
+        return LinkFault(Reply.FRAMING_ERROR if old else Reply.INVALID_FIELD, text)
 
     def _receive(self, parts: _Parts, octets: bytes) -> None:
         session = self.session
@@ -262,29 +246,32 @@ class ReceivingLink:
         if copies is not None:
             if not isinstance(copies, list) or not all(isinstance(each, str) for each in copies):
                 text = f"bad value for 'x-cc' message-annotation: {term(copies)}"
-                self._refuse(parts, destination, LinkFault(INVALID_FIELD, text))
+                self._refuse(parts, destination, LinkFault(Reply.INVALID_FIELD, text))
                 return
             message.copies = Copies(tuple(copies), ())
         self._publish(parts, message)
 
     def _unreadable(self, problem: UnreadableMessage) -> EndFault | LinkFault:
         if self.session.choices.unreadable_messages_end_sessions:
-            return EndFault(INTERNAL_ERROR, str(problem))
+            return SessionCrash(str(problem))
         before = "failed to parse message: "
         terms = tuple(map(Atom, problem.terms))
-        return LinkFault(DECODE_ERROR, before + (terms[0] if len(terms) == 1 else pretty(terms, before)))
+        return LinkFault(
+            Reply.DECODE_ERROR, before + (terms[0] if len(terms) == 1 else pretty(terms, before))
+        )
 
     def _check_user(self, user_id: Any) -> None:
         name = self.session.user.name
         if not isinstance(user_id, bytes):
-            raise EndFault(INTERNAL_ERROR, f"user-id {user_id!r} is no binary")
+            raise SessionCrash(f"user-id {user_id!r} is no binary")
         if (
             user_id != name.encode("utf-8", "surrogateescape")
             and "impersonator" not in self.session.user.tags
         ):
             said = user_id.decode("utf-8", "replace")
             raise LinkFault(
-                UNAUTHORIZED, f"user_id property set to '{said}' but authenticated user was '{name}'"
+                Reply.UNAUTHORIZED,
+                f"user_id property set to '{said}' but authenticated user was '{name}'",
             )
 
     def _destination_of(self, parts: _Parts, properties: SectionProperties) -> Destination | None:
@@ -292,13 +279,13 @@ class ReceivingLink:
         to = properties.fields.to
         if not isinstance(to, str):
             text = "anonymous terminus requires 'to' address to be set"
-            self._refuse(parts, None, LinkFault(PRECONDITION_FAILED, text))
+            self._refuse(parts, None, LinkFault(Reply.PRECONDITION_FAILED, text))
             return None
         try:
             return destination_of(to)
         except (BadAddress, VersionOne):
             text = f"bad 'to' address string: {to}"
-            self._refuse(parts, None, LinkFault(PRECONDITION_FAILED, text))
+            self._refuse(parts, None, LinkFault(Reply.PRECONDITION_FAILED, text))
             return None
 
     def _publish(self, parts: _Parts, message: Message) -> None:
@@ -310,7 +297,7 @@ class ReceivingLink:
             try:
                 check_publishable(session, message.exchange)
             except LinkFault as fault:
-                if fault.condition == UNAUTHORIZED:
+                if fault.condition == Reply.UNAUTHORIZED:
                     raise
                 self._refuse(parts, Destination(*place), fault)
                 return
@@ -321,7 +308,7 @@ class ReceivingLink:
             self._checked[place] = session.access.version
         elif message.exchange not in host.exchanges:
             missing = host.missing("exchange", message.exchange)
-            self._refuse(parts, Destination(*place), LinkFault(NOT_FOUND, missing.text))
+            self._refuse(parts, Destination(*place), LinkFault(Reply.NOT_FOUND, missing.text))
             return
         self._watch()
         outcome = host.routing.route(message)
@@ -363,7 +350,7 @@ class ReceivingLink:
             return None
         name = outcome.refused[0].name
         return error(
-            LIMIT_EXCEEDED,
+            Reply.LIMIT_EXCEEDED,
             f"queue '{name}' exceeded maximum length",
             {"queue": name, "reason": Symbol("maxlen")},
         )

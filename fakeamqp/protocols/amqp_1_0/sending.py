@@ -21,27 +21,11 @@ from fakeamqp.model.deliveries.subscription import (
 )
 from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.virtual_host.queues import check_owner
-from fakeamqp.protocols.amqp_1_0.codec import composites as c
+from fakeamqp.protocols.amqp_1_0.codec import composites as c, types as t
 from fakeamqp.protocols.amqp_1_0.codec.frames import AMQP, HEADER_SIZE, frame
-from fakeamqp.protocols.amqp_1_0.codec.types import (
-    Symbol,
-    UByte,
-    UInt,
-    encode_binary,
-    encode_items,
-    encode_uint,
-)
 from fakeamqp.protocols.amqp_1_0.conversion import encoded_message
 from fakeamqp.protocols.amqp_1_0.filters import link_arguments, offered_capabilities, read_filters
-from fakeamqp.protocols.amqp_1_0.replies import (
-    INTERNAL_ERROR,
-    INVALID_FIELD,
-    MESSAGE_SIZE,
-    RESOURCE_DELETED,
-    EndFault,
-    LinkFault,
-    error,
-)
+from fakeamqp.protocols.amqp_1_0.replies import EndFault, LinkFault, Reply, SessionCrash, error
 from fakeamqp.protocols.amqp_1_0.serial import beyond
 from fakeamqp.protocols.amqp_1_0.termini import OUTCOMES, source_of
 from fakeamqp.protocols.amqp_1_0.values import Unconvertible
@@ -94,7 +78,7 @@ class SendingLink:
         self._limits: tuple[Limit, ...] = (self.grant, session.connection.gate, self._batch)
         self._tags = 0
         """How many tags were given, where the queue's numbers do not make them."""
-        self._prefix: bytes = encode_uint(self.handle)
+        self._prefix: bytes = t.encode_uint(self.handle)
         self.ended: bool = False
         self.dynamic: bool = False
         """Whether its queue goes with it."""
@@ -150,9 +134,9 @@ class SendingLink:
         """
         choices = session.choices
         if not isinstance(source, c.Source) and not choices.needs_source:
-            raise EndFault(INTERNAL_ERROR, "the link has no source")
+            raise SessionCrash("the link has no source")
         if not isinstance(source, c.Source):
-            raise LinkFault(INVALID_FIELD, choices.attach_refusal.format("source_required"))
+            raise LinkFault(Reply.INVALID_FIELD, choices.attach_refusal.format("source_required"))
         check_consumer_bound(session.broker, len(session.sending))
         found = source_of(session, body, source)
         queue, answer = found.queue, c.Source(**vars(found.answer))
@@ -175,9 +159,9 @@ class SendingLink:
         stream = queue.keeps_delivered
         if found.dynamic != "replies":
             answer.default_outcome = c.Released()
-            answer.outcomes = tuple(map(Symbol, OUTCOMES)) if source.outcomes is None else source.outcomes
+            answer.outcomes = tuple(map(t.Symbol, OUTCOMES)) if source.outcomes is None else source.outcomes
         if choices.names_distribution_mode:
-            answer.distribution_mode = Symbol("copy" if stream else "move")
+            answer.distribution_mode = t.Symbol("copy" if stream else "move")
         if not choices.echoes_source_capabilities:
             answer.capabilities = None
         if answer.filter is not None and choices.echoes_filters:
@@ -187,10 +171,10 @@ class SendingLink:
                 name=body.name,
                 handle=body.handle,
                 role=False,
-                snd_settle_mode=UByte(_SETTLED if link.settled else _UNSETTLED),
+                snd_settle_mode=t.UByte(_SETTLED if link.settled else _UNSETTLED),
                 rcv_settle_mode=body.rcv_settle_mode,
                 source=answer,
-                initial_delivery_count=UInt(link.delivery_count),
+                initial_delivery_count=t.UInt(link.delivery_count),
                 max_message_size=body.max_message_size,
                 offered_capabilities=offered_capabilities(session, queue),
             )
@@ -233,7 +217,7 @@ class SendingLink:
         self.ended = True
         session = self.session
         session.note_consumer("consumer ended", subscription)
-        session.detach_for(self.handle, error(RESOURCE_DELETED))
+        session.detach_for(self.handle, error(Reply.RESOURCE_DELETED))
         session.queue_deleted(subscription.queue.name)
 
     def held_too_long(self, subscription: Subscription | None) -> None:
@@ -264,7 +248,7 @@ class SendingLink:
     def flow(self, body: c.Flow) -> None:
         """Take the credit of the client; answer if it asks for that, or when the link is drained."""
         if body.link_credit is None:  # RabbitMQ's session crashes (measured on 4.0.5 and 4.3.6).
-            raise EndFault(INTERNAL_ERROR, "a flow without link-credit")
+            raise SessionCrash("a flow without link-credit")
         seen = (
             self.session.choices.first_delivery_count if body.delivery_count is None else body.delivery_count
         )
@@ -306,12 +290,12 @@ class SendingLink:
         tells = self._tells_activity and self._told is not active
         self.session.send_flow(
             handle=self.handle,
-            delivery_count=UInt(self.delivery_count),
-            link_credit=UInt(self.grant.messages or 0),
-            available=UInt(min(ready, _MASK)),
+            delivery_count=t.UInt(self.delivery_count),
+            link_credit=t.UInt(self.grant.messages or 0),
+            available=t.UInt(min(ready, _MASK)),
             drain=True if drain else writes,
             echo=writes,
-            properties={Symbol(_ACTIVE): active} if tells else None,
+            properties={t.Symbol(_ACTIVE): active} if tells else None,
         )
         if tells:
             self._told = active
@@ -360,7 +344,7 @@ class SendingLink:
         if self.largest_message is not None and len(payload) > self.largest_message:
             session.fail(
                 EndFault(
-                    MESSAGE_SIZE,
+                    Reply.MESSAGE_SIZE,
                     f"message size ({len(payload)} bytes) > maximum message size "
                     f"({self.largest_message} bytes)",
                 )
@@ -399,15 +383,15 @@ class SendingLink:
     def _frames(self, number: int, tag: bytes, payload: bytes) -> list[bytes]:
         """The transfers of one message; all but the last say that more follow (1-0/transfer/more)."""
         channel = self.session.channel
-        items = [self._prefix, encode_uint(number), encode_binary(tag), _ZERO]
+        items = [self._prefix, t.encode_uint(number), t.encode_binary(tag), _ZERO]
         items.append(_TRUE if self.settled else _FALSE)
         writes_more = self.session.choices.writes_more
         nulls = [_NULL] * _FIELDS_BEHIND_MORE if self.session.choices.writes_trailing_nulls else []
-        last = _TRANSFER + encode_items([*items, _FALSE if writes_more else _NULL, *nulls])
+        last = _TRANSFER + t.encode_items([*items, _FALSE if writes_more else _NULL, *nulls])
         largest = self.session.connection.largest_sent - HEADER_SIZE
         if len(last) + len(payload) <= largest:
             return [frame(AMQP, channel, last + payload)]
-        more = _TRANSFER + encode_items([*items, _TRUE, *nulls])
+        more = _TRANSFER + t.encode_items([*items, _TRUE, *nulls])
         room = largest - len(more)
         frames = []
         offset = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fakeamqp.protocols.amqp_1_0.replies import INTERNAL_ERROR, EndFault
+from fakeamqp.protocols.amqp_1_0.replies import SessionCrash
 
 MASK: Final = 0xFFFFFFFF
 _HALF: Final = 0x80000000
@@ -17,12 +17,12 @@ def difference(one: int, other: int) -> int:
     """
     found = ((one - other + _HALF) & MASK) - _HALF
     if found == -_HALF:
-        raise EndFault(INTERNAL_ERROR, f"undefined difference of serial numbers {one} and {other}")
+        raise SessionCrash(f"undefined difference of serial numbers {one} and {other}")
     return found
 
 
 def beyond(seen: int, count: int, here: int) -> int:
     """How many of the `count` serial numbers from `seen` on come after `here`. EndFault for too many."""
     if count >= _HALF:
-        raise EndFault(INTERNAL_ERROR, f"undefined addition of {count} to a serial number")
+        raise SessionCrash(f"undefined addition of {count} to a serial number")
     return difference((seen + count) & MASK, here)

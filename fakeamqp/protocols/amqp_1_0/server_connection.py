@@ -33,17 +33,7 @@ from fakeamqp.protocols.amqp_1_0.codec.frames import (
     frame,
     frame_body,
 )
-from fakeamqp.protocols.amqp_1_0.replies import (
-    FRAMING_ERROR,
-    INTERNAL_ERROR,
-    LIMIT_EXCEEDED,
-    UNAUTHORIZED,
-    CloseFault,
-    EndFault,
-    Fault,
-    condition_of,
-    error,
-)
+from fakeamqp.protocols.amqp_1_0.replies import CloseFault, Fault, Reply, SessionCrash, condition_of, error
 from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
 from fakeamqp.protocols.amqp_1_0.states import (
     BEFORE_OPEN,
@@ -140,7 +130,7 @@ class Amqp10Connection(ServerConnection):
     def close_by_operator(self, code: int, text: str) -> None:
         """Close with a close handshake, on behalf of an operator."""
         if self.state not in ENDED:
-            self.close(INTERNAL_ERROR, f'Connection forced: <<"{text}">>')
+            self.close(Reply.INTERNAL_ERROR, f'Connection forced: <<"{text}">>')
 
     @cached_property
     def fault_port(self) -> Amqp10FaultPort:
@@ -159,7 +149,7 @@ class Amqp10Connection(ServerConnection):
         except NotAllowed as problem:
             before = f"access to vhost {host} failed for new credential: "
             reason = (Atom("amqp_error"), Atom("not_allowed"), Atom(f'"{problem.text}"'), Atom("none"))
-            self.close(UNAUTHORIZED, before + pretty(reason, before))
+            self.close(Reply.UNAUTHORIZED, before + pretty(reason, before))
             return
         for session in self.open_channels:
             session.check_links(user)
@@ -247,7 +237,9 @@ class Amqp10Connection(ServerConnection):
         if self.state in BEFORE_OPEN:
             limit = min(limit, _LARGEST_BEFORE_OPEN)
         if size > limit:
-            raise CloseFault(FRAMING_ERROR, f"frame size ({size} bytes) > maximum frame size ({limit} bytes)")
+            raise CloseFault(
+                Reply.FRAMING_ERROR, f"frame size ({size} bytes) > maximum frame size ({limit} bytes)"
+            )
 
     def _receive_unframed(self, data: bytes) -> None:
         """After broken framing, search the input for the client's close only."""
@@ -311,14 +303,14 @@ class Amqp10Connection(ServerConnection):
         """End the session that a frame is for, at which RabbitMQ's crashes; False if there is none."""
         session = self.sessions.get(channel)
         if session is not None:
-            session.fail(EndFault(INTERNAL_ERROR, text))
+            session.fail(SessionCrash(text))
         return session is not None
 
     def _receive_in_session(self, channel: int, body: c.Composite, payload: bytes) -> None:
         """Hand a frame to its session. What has none is ignored, as RabbitMQ does (measured)."""
         if channel > self.channel_max:
             raise CloseFault(
-                FRAMING_ERROR,
+                Reply.FRAMING_ERROR,
                 f"channel number ({channel}) exceeds maximum channel number ({self.channel_max})",
             )
         session = self.sessions.get(channel)
@@ -326,7 +318,9 @@ class Amqp10Connection(ServerConnection):
             session.receive(body, payload)
         elif isinstance(body, c.Begin):
             if body.remote_channel is not None:
-                raise CloseFault(INTERNAL_ERROR, f"Reader error: {{remote_channel,{body.remote_channel}}}")
+                raise CloseFault(
+                    Reply.INTERNAL_ERROR, f"Reader error: {{remote_channel,{body.remote_channel}}}"
+                )
             self.sessions[channel] = session = Amqp10Session(self, channel, body)
             session.begin()
 
@@ -343,11 +337,11 @@ class Amqp10Connection(ServerConnection):
         elif isinstance(problem, ModelError):
             self.close(condition_of(problem), problem.text)
         elif isinstance(problem, DecodeError):
-            self.close(INTERNAL_ERROR, f"Reader error: {problem}")
+            self.close(Reply.INTERNAL_ERROR, f"Reader error: {problem}")
         elif not self.choices.tells_malformed_frames:
             self.abort(str(problem))
         else:
-            self.close(FRAMING_ERROR, str(problem))
+            self.close(Reply.FRAMING_ERROR, str(problem))
 
     def close(self, condition: str, text: str) -> None:
         """Send close with an error; from then on the broker ignores all input but the client's close."""
@@ -363,12 +357,12 @@ class Amqp10Connection(ServerConnection):
     def crash(self, text: str) -> None:
         """Close the connection for what crashes in RabbitMQ, unless it has been closed meanwhile."""
         if self.state is ConnectionState.OPEN:
-            self.close(INTERNAL_ERROR, text)
+            self.close(Reply.INTERNAL_ERROR, text)
 
     def silent_too_long(self, text: str) -> None:
         """No frame has come for as long as the broker's idle-time-out allows (1-0/open/idle-time-out)."""
         if self.state is ConnectionState.OPEN:
-            self.close(LIMIT_EXCEEDED, "no frame received from client within idle timeout threshold")
+            self.close(Reply.LIMIT_EXCEEDED, "no frame received from client within idle timeout threshold")
         else:
             super().silent_too_long(text)
 
@@ -379,7 +373,8 @@ class Amqp10Connection(ServerConnection):
         following = CONNECTION_TRANSITIONS[self.state].get(event)
         if following is None:
             raise CloseFault(
-                INTERNAL_ERROR, f"Reader error: {event} is not allowed in state {self.state.name.lower()}"
+                Reply.INTERNAL_ERROR,
+                f"Reader error: {event} is not allowed in state {self.state.name.lower()}",
             )
         self.state = following
 

@@ -28,18 +28,12 @@ from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UInt
 from fakeamqp.protocols.amqp_1_0.messages import SectionProperties
 from fakeamqp.protocols.amqp_1_0.receiving import ReceivingLink
 from fakeamqp.protocols.amqp_1_0.replies import (
-    FRAMING_ERROR,
-    HANDLE_IN_USE,
-    INTERNAL_ERROR,
-    INVALID_FIELD,
-    NOT_IMPLEMENTED,
-    RESOURCE_DELETED,
-    UNATTACHED_HANDLE,
-    WINDOW_VIOLATION,
     Detached,
     EndFault,
     Fault,
     LinkFault,
+    Reply,
+    SessionCrash,
     condition_of,
     error,
     shown_text,
@@ -217,7 +211,7 @@ class Amqp10Session:
     def receive(self, body: c.Composite, payload: bytes) -> None:
         """Carry out a frame; its errors end the session, or detach the link."""
         if isinstance(body, c.Begin):
-            self.fail(EndFault(INTERNAL_ERROR, f"Unexpected frame {body!r}"))
+            self.fail(SessionCrash(f"Unexpected frame {body!r}"))
             return
         try:
             _HANDLERS[type(body)](self, body, payload)
@@ -228,7 +222,7 @@ class Amqp10Session:
         except EndFault as fault:
             self.fail(fault)
         except DecodeError as problem:
-            self.fail(EndFault(INTERNAL_ERROR, str(problem)))
+            self.fail(SessionCrash(str(problem)))
 
     def fail(self, fault: Fault) -> None:
         """End the session for an error."""
@@ -244,7 +238,7 @@ class Amqp10Session:
         def end() -> None:
             connection.gate.reopen()
             if alone:
-                self.fail(EndFault(INTERNAL_ERROR, text))
+                self.fail(SessionCrash(text))
             else:
                 connection.crash(text)
 
@@ -271,7 +265,7 @@ class Amqp10Session:
         """Detach the links to a queue that was deleted, of which the session knows by a consumer."""
         for handle, link in list(self.receiving.items()):
             if isinstance(link, ReceivingLink) and link.destination == ("", name):
-                self.detach_for(handle, error(RESOURCE_DELETED))
+                self.detach_for(handle, error(Reply.RESOURCE_DELETED))
 
     def delete_own(self, queue: Queue) -> None:
         """Delete the queue of a dynamic node with its link."""
@@ -321,21 +315,21 @@ class Amqp10Session:
         handle = body.handle
         if handle > self.handle_max:
             raise EndFault(
-                FRAMING_ERROR,
+                Reply.FRAMING_ERROR,
                 f"link handle value ({handle}) exceeds maximum link handle value ({self.handle_max})",
             )
         if handle in self.receiving or handle in self.sending:
             if self.choices.handle_in_use_ends_session:
-                raise EndFault(HANDLE_IN_USE, f"handle {handle} is already associated with a link")
+                raise EndFault(Reply.HANDLE_IN_USE, f"handle {handle} is already associated with a link")
             self._drop(handle)
         source, target = c.read_composite(body.source), c.read_composite(body.target)
         try:
             if body.unsettled or body.incomplete_unsettled:
-                raise LinkFault(NOT_IMPLEMENTED, "Link recovery not supported")
+                raise LinkFault(Reply.NOT_IMPLEMENTED, "Link recovery not supported")
             if body.or_default("rcv_settle_mode") == _SECOND and (
                 body.or_default("snd_settle_mode") != _SETTLED_MODE
             ):
-                raise LinkFault(NOT_IMPLEMENTED, "rcv-settle-mode second not supported")
+                raise LinkFault(Reply.NOT_IMPLEMENTED, "rcv-settle-mode second not supported")
             if management.concerns(body, source, target):
                 management.attach(self, body, source, target)
             elif body.role is SENDER:
@@ -398,14 +392,14 @@ class Amqp10Session:
         elif handle in self.receiving:
             self.receiving[handle].flow(body)
         else:
-            raise EndFault(UNATTACHED_HANDLE, f"Unattached link handle: {handle}")
+            raise EndFault(Reply.UNATTACHED_HANDLE, f"Unattached link handle: {handle}")
 
     def _client_window(self, body: c.Flow) -> None:
         """Take the client's window, and send what it admits (1-0/flow/session)."""
         seen = self.choices.first_transfer_id if body.next_incoming_id is None else body.next_incoming_id
         if difference(seen, self.next_outgoing_id) > 0:
             raise EndFault(
-                WINDOW_VIOLATION,
+                Reply.WINDOW_VIOLATION,
                 f"next-incoming-id from FLOW ({seen}) leads next-outgoing-id ({self.next_outgoing_id})",
             )
         self.remote_window = beyond(seen, body.incoming_window, self.next_outgoing_id)
@@ -486,7 +480,7 @@ class Amqp10Session:
             self._count_transfer()
         link = self.receiving.get(body.handle)
         if link is None:
-            raise EndFault(UNATTACHED_HANDLE, f"Unknown link handle: {body.handle}")
+            raise EndFault(Reply.UNATTACHED_HANDLE, f"Unknown link handle: {body.handle}")
         link.transfer(body, payload)
         self._renew_window()
 
@@ -501,7 +495,7 @@ class Amqp10Session:
         else:
             excess = self.choices.incoming_window if self.stopped else 0
             raise EndFault(
-                WINDOW_VIOLATION, f"incoming window violation (tolerated excess tranfers: {excess})"
+                Reply.WINDOW_VIOLATION, f"incoming window violation (tolerated excess tranfers: {excess})"
             )
 
     def _renew_window(self) -> None:
@@ -517,7 +511,7 @@ class Amqp10Session:
     def _disposition(self, body: c.Disposition, payload: bytes) -> None:
         """Settle deliveries of any link of the session. At one of a sender RabbitMQ crashes (measured)."""
         if body.role is SENDER:
-            raise EndFault(INTERNAL_ERROR, "a disposition of a sender")
+            raise SessionCrash("a disposition of a sender")
         last = body.first if body.last is None else body.last
         state = c.read_composite(body.state)
         settle = _OUTCOMES.get(type(state))
@@ -525,9 +519,9 @@ class Amqp10Session:
             return
         if settle is None:
             before = "Unrecognised state: "
-            raise EndFault(INVALID_FIELD, f"{before}{_shown_state(state, before)} in DISPOSITION")
+            raise EndFault(Reply.INVALID_FIELD, f"{before}{_shown_state(state, before)} in DISPOSITION")
         if difference(last, body.first) < 0:
-            raise EndFault(INTERNAL_ERROR, f"a disposition from {body.first} to {last}")
+            raise SessionCrash(f"a disposition from {body.first} to {last}")
         if isinstance(state, c.Modified):
             _check_annotations(state)
         settle(self, self._take(body.first, last), state)
@@ -713,7 +707,7 @@ def _release(session: Amqp10Session, deliveries: list[Delivery], state: c.Releas
 def _check_annotations(state: c.Modified) -> None:
     for name in state.message_annotations or {}:
         if not (isinstance(name, Symbol) and name.startswith("x-")):
-            raise EndFault(INTERNAL_ERROR, f"reserved annotation key {name!r} in a modified outcome")
+            raise SessionCrash(f"reserved annotation key {name!r} in a modified outcome")
 
 
 def _modify(session: Amqp10Session, deliveries: list[Delivery], state: c.Modified) -> None:

@@ -28,18 +28,7 @@ from fakeamqp.protocols.amqp_1_0.addresses import (
 )
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.types import Array, Described, Symbol, UInt
-from fakeamqp.protocols.amqp_1_0.replies import (
-    INTERNAL_ERROR,
-    INVALID_FIELD,
-    LIMIT_EXCEEDED,
-    NOT_FOUND,
-    NOT_IMPLEMENTED,
-    PRECONDITION_FAILED,
-    UNAUTHORIZED,
-    EndFault,
-    LinkFault,
-    condition_of,
-)
+from fakeamqp.protocols.amqp_1_0.replies import LinkFault, Reply, SessionCrash, condition_of
 from fakeamqp.protocols.amqp_1_0.values import term
 
 if TYPE_CHECKING:
@@ -106,10 +95,10 @@ def check_publishable(session: Amqp10Session, exchange: str) -> None:
     try:
         host.routing.check_publishable(exchange)
     except NotFound as problem:
-        raise LinkFault(NOT_FOUND, problem.text) from None
+        raise LinkFault(Reply.NOT_FOUND, problem.text) from None
     except AccessRefused:
         text = f"forbidden to publish to internal exchange '{exchange}' in vhost '{host.name}'"
-        raise LinkFault(UNAUTHORIZED, text) from None
+        raise LinkFault(Reply.UNAUTHORIZED, text) from None
     except ModelError as problem:
         raise LinkFault(condition_of(problem), problem.text) from None
 
@@ -149,13 +138,13 @@ def source_of(session: Amqp10Session, body: c.Attach, source: c.Source) -> Resol
     if host.reply_addresses[name].subscription.group is session:
         raise host.missing("queue", name)  # The session cannot ask itself (RabbitMQ: measured on 4.3.6).
     text = f"only creator channel may consume from queue '{name}' in vhost '{host.name}'"
-    raise LinkFault(PRECONDITION_FAILED, text)
+    raise LinkFault(Reply.PRECONDITION_FAILED, text)
 
 
 def _check_outcomes(source: c.Source) -> None:
     unknown = [each for each in source.outcomes or () if each not in OUTCOMES]
     if unknown:
-        raise LinkFault(NOT_IMPLEMENTED, f"Outcomes not supported: [{','.join(map(term, unknown))}]")
+        raise LinkFault(Reply.NOT_IMPLEMENTED, f"Outcomes not supported: [{','.join(map(term, unknown))}]")
 
 
 def _bound_queue(session: Amqp10Session, source: c.Source, destination: Destination) -> Queue:
@@ -185,13 +174,13 @@ def _version_one(session: Amqp10Session, terminus: c.Source | c.Target, *, of_ta
     try:
         endpoint = version_one_endpoint(address, of_target=of_target)
     except CrashingAddress as problem:
-        raise EndFault(INTERNAL_ERROR, f"no terminus is a {problem.kind}") from None
+        raise SessionCrash(f"no terminus is a {problem.kind}") from None
     except BadVersionOne as problem:
         term_of: tuple[str, ...] = (Atom("unknown_destination"), problem.shown)
         if problem.kind is not None:
             term_of = (Atom("invalid_destination"), Atom(problem.kind), problem.shown or Atom("[]"))
         before = session.choices.attach_refusal.format("")
-        raise LinkFault(INVALID_FIELD, before + pretty(term_of, before)) from None
+        raise LinkFault(Reply.INVALID_FIELD, before + pretty(term_of, before)) from None
     queue = endpoint.queue
     if queue is None:
         session.virtual_host.exchanges.require(endpoint.destination.exchange)
@@ -212,7 +201,7 @@ def _declared(session: Amqp10Session, name: str, *, durable: bool, owner: object
     try:
         queue = queues.create(name, declaration, untyped=True)
     except (PreconditionFailed, ResourceError) as problem:  # The limit of queues.
-        raise LinkFault(LIMIT_EXCEEDED, problem.text) from None
+        raise LinkFault(Reply.LIMIT_EXCEEDED, problem.text) from None
     queue.durable = durable  # Also an exclusive one (RabbitMQ: measured on 4.3.6).
     return queue
 
@@ -222,7 +211,7 @@ def _declared(session: Amqp10Session, name: str, *, durable: bool, owner: object
 
 def _dynamic_target(session: Amqp10Session, body: c.Attach, target: c.Target) -> Resolved:
     if not session.choices.makes_dynamic_nodes:
-        raise LinkFault(NOT_IMPLEMENTED, "Dynamic targets not supported")
+        raise LinkFault(Reply.NOT_IMPLEMENTED, "Dynamic targets not supported")
     if target.address is not None or TEMPORARY_QUEUE not in (target.capabilities or ()):
         raise _not_dynamic("target", target)
     session.authorise("write", "exchange", "")
@@ -234,7 +223,7 @@ def _dynamic_target(session: Amqp10Session, body: c.Attach, target: c.Target) ->
 def _dynamic_source(session: Amqp10Session, body: c.Attach, source: c.Source) -> Resolved:
     choices, host = session.choices, session.virtual_host
     if not choices.makes_dynamic_nodes:
-        raise LinkFault(NOT_IMPLEMENTED, "Dynamic sources not supported")
+        raise LinkFault(Reply.NOT_IMPLEMENTED, "Dynamic sources not supported")
     asked = () if source.address is not None else source.capabilities or ()
     queue: Queue
     if VOLATILE_QUEUE in asked and choices.replies_directly and _may_be_volatile(body, source):
@@ -290,7 +279,7 @@ def _dynamic_fields(name: str) -> dict[str, Any]:
 def _refused(session: Amqp10Session, why: str, shown: Member) -> LinkFault:
     """The error about an address, with RabbitMQ's text."""
     before = session.choices.attach_refusal.format("")
-    return LinkFault(INVALID_FIELD, before + pretty((Atom(why), shown), before))
+    return LinkFault(Reply.INVALID_FIELD, before + pretty((Atom(why), shown), before))
 
 
 def _utf8(address: Any) -> Member:
@@ -300,7 +289,7 @@ def _utf8(address: Any) -> Member:
 def _not_dynamic(kind: str, terminus: c.Composite) -> LinkFault:
     before = f"Dynamic {kind} not supported: "
     members = [Atom(_shown(getattr(terminus, each.attribute))) for each in terminus.FIELDS]
-    return LinkFault(NOT_IMPLEMENTED, before + pretty((Atom(f"'v1_0.{kind}'"), *members), before))
+    return LinkFault(Reply.NOT_IMPLEMENTED, before + pretty((Atom(f"'v1_0.{kind}'"), *members), before))
 
 
 def _shown(value: Any) -> str:

@@ -13,7 +13,7 @@ from fakeamqp.protocols.amqp_1_0.codec.types import Described, Int, Milliseconds
 from fakeamqp.protocols.amqp_1_0.conversion import converted
 from fakeamqp.protocols.amqp_1_0.filters.fields import IllFormed, Test, application_test, properties_test
 from fakeamqp.protocols.amqp_1_0.filters.sql import read_expression
-from fakeamqp.protocols.amqp_1_0.replies import INTERNAL_ERROR, EndFault
+from fakeamqp.protocols.amqp_1_0.replies import SessionCrash
 from fakeamqp.timestamps import Timestamp
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def read_filters(session: Amqp10Session, queue: Queue, filters: Mapping[Any, Any
     tests: dict[object, Test] = {}
     for name, given in reversed([*filters.items()]):
         if choices.property_filters and not isinstance(name, Symbol):
-            raise EndFault(INTERNAL_ERROR, f"the name of a filter is no symbol: {name!r}")
+            raise SessionCrash(f"the name of a filter is no symbol: {name!r}")
         value = given
         if not isinstance(value, Described) and name.startswith(_OF_STREAMS) and _bare(session):
             value = Described(name, value)
@@ -140,7 +140,7 @@ def _tests(session: Amqp10Session, name: str, value: Any, tests: dict[object, Te
             if tests:
                 return False
             if not isinstance(value, Described) or type(value.value) is not str:
-                raise EndFault(INTERNAL_ERROR, "an SQL filter is no described string")
+                raise SessionCrash("an SQL filter is no described string")
             if not _is(value.descriptor, _SQL):
                 return False
             clock = session.broker.clock
@@ -157,7 +157,7 @@ def _tests(session: Amqp10Session, name: str, value: Any, tests: dict[object, Te
     except IllFormed:
         pass
     except OverflowError as problem:
-        raise EndFault(INTERNAL_ERROR, str(problem)) from None
+        raise SessionCrash(str(problem)) from None
     return False
 
 
@@ -173,7 +173,7 @@ def _passing(session: Amqp10Session, tests: list[Test]) -> Callable[[Message], b
         try:
             return all(test(properties) for test in tests)
         except OverflowError as problem:
-            session.fail(EndFault(INTERNAL_ERROR, str(problem)))
+            session.fail(SessionCrash(str(problem)))
             return False
 
     return passes

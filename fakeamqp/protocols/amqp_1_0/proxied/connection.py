@@ -25,7 +25,7 @@ from fakeamqp.protocols.amqp_1_0.proxied.session import (
     ProxiedLink,
     ProxiedSession,
 )
-from fakeamqp.protocols.amqp_1_0.replies import INTERNAL_ERROR, error
+from fakeamqp.protocols.amqp_1_0.replies import Reply, error
 from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.protocols.base.proxied.client_leg import ClientLeg, log
 
@@ -121,7 +121,7 @@ class ProxiedAmqp10Connection(ClientLeg):
         return tuple(self.sessions[number] for number in sorted(self.sessions) if self.sessions[number].open)
 
     def close_by_operator(self, code: int, text: str) -> None:
-        self.close(INTERNAL_ERROR, text)
+        self.close(Reply.INTERNAL_ERROR, text)
 
     def set_blocked(self, reason: str | None) -> None:
         """Close the windows of the sessions for publishers, or open them again."""

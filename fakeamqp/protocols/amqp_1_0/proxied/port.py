@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.dialect import DIALECT
-from fakeamqp.protocols.amqp_1_0.replies import INTERNAL_ERROR, LIMIT_EXCEEDED, error
+from fakeamqp.protocols.amqp_1_0.replies import Reply, error
 from fakeamqp.protocols.base.proxied.port import ProxiedPort
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class ProxiedAmqp10FaultPort(ProxiedPort):
         self._skip(number, what, None)
 
     def nack(self, number: int, what: bytes) -> None:
-        self._skip(number, what, c.Rejected(error=error(LIMIT_EXCEEDED, _REFUSED)))
+        self._skip(number, what, c.Rejected(error=error(Reply.LIMIT_EXCEEDED, _REFUSED)))
 
     def returned(self, number: int, what: bytes) -> None:
         self._skip(number, what, c.Released())
@@ -99,10 +99,10 @@ class ProxiedAmqp10FaultPort(ProxiedPort):
     # --- closing ----------------------------------------------------------------------------------------
 
     def close_channel(self, number: int, code: int, text: str, method: int) -> None:
-        self.close_with(DIALECT.reply_names.get(code, INTERNAL_ERROR), text, number)
+        self.close_with(DIALECT.reply_names.get(code, Reply.INTERNAL_ERROR), text, number)
 
     def close_connection(self, code: int, text: str, method: int) -> None:
-        self.close_with(DIALECT.reply_names.get(code, INTERNAL_ERROR), text, None)
+        self.close_with(DIALECT.reply_names.get(code, Reply.INTERNAL_ERROR), text, None)
 
     def close_with(self, condition: str, text: str, number: int | None) -> None:
         if number is None:
