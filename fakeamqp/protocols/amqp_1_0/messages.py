@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
 from uuid import UUID
 
 from fakeamqp.protocols.amqp_1_0.addresses import QUEUES
+from fakeamqp.protocols.amqp_1_0.choices import Amqp10Choices
 from fakeamqp.protocols.amqp_1_0.codec import types as t
 from fakeamqp.protocols.amqp_1_0.codec.composites import (
     BY_DESCRIPTOR,
@@ -40,35 +41,14 @@ from fakeamqp.protocols.amqp_1_0.values import (
     text_or_binary,
     untyped,
 )
-from fakeamqp.protocols.base.codec import ttl as ttl_of
+from fakeamqp.protocols.base.codec import encoded, ttl as ttl_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class MessageChoices(Protocol):
-    """The choices of a personality that matter here; see `choices`."""
-
-    @property
-    def replies_name_queues(self) -> bool: ...
-    @property
-    def drops_decimals(self) -> bool: ...
-    @property
-    def checks_sections(self) -> bool: ...
-    @property
-    def durable_by_default(self) -> bool: ...
-    @property
-    def writes_trailing_nulls(self) -> bool: ...
-
-
-class _Usual:
-    """Those of RabbitMQ 4.2, where the personality is not known."""
-
-    replies_name_queues = drops_decimals = True
-    checks_sections = durable_by_default = writes_trailing_nulls = False
-
-
-USUAL: Final[MessageChoices] = _Usual()
+USUAL: Final = Amqp10Choices()
+"""Those of RabbitMQ 4.2, where the personality is not known."""
 ENCODING: Final = "1-0"
 """Marks messages whose property bytes are the annotations and the bare part up to the body, as sent."""
 ENCODED_BODY: Final = "amqp-1.0"
@@ -122,22 +102,8 @@ class SectionProperties:
     """
 
     __slots__ = (
-        "_application",
-        "_fields",
-        "_headers",
-        "added",
-        "annotations",
-        "broken",
-        "choices",
-        "durable",
-        "footer",
-        "head",
-        "prefix",
-        "priority",
-        "silent",
-        "ttl",
-        "unwritable",
-        "whole",
+        *("_application", "_fields", "_headers", "added", "annotations", "broken", "choices", "durable"),
+        *("footer", "head", "prefix", "priority", "silent", "ttl", "unwritable", "whole"),
     )
 
     stored_as_is = True
@@ -155,7 +121,7 @@ class SectionProperties:
         prefix: bytes = b"",
         whole: bytes | None = None,
         footer: bytes = b"",
-        choices: MessageChoices = USUAL,
+        choices: Amqp10Choices = USUAL,
     ) -> None:
         self.durable: bool = durable
         self.silent: bool = False
@@ -172,7 +138,7 @@ class SectionProperties:
         self.prefix: bytes = prefix
         self.whole: bytes | None = whole
         self.footer: bytes = footer
-        self.choices: MessageChoices = choices
+        self.choices: Amqp10Choices = choices
         self._fields: Properties | None = None
         self._application: dict[Any, Any] | None = None
         self._headers: dict[str, Any] | None = None
@@ -223,19 +189,10 @@ class SectionProperties:
         return self.head[:end], self.head[end:]
 
     def _changed(self, **values: Any) -> Self:
-        copy = type(self)(
-            durable=self.durable,
-            priority=self.priority,
-            ttl=self.ttl,
-            annotations=self.annotations,
-            added=self.added,
-            head=self.head,
-            prefix=self.prefix,
-            whole=self.whole,
-            footer=self.footer,
-            choices=self.choices,
-        )
-        copy.silent, copy.unwritable, copy.broken = self.silent, self.unwritable, self.broken
+        copy = object.__new__(type(self))
+        for name in self.__slots__:
+            setattr(copy, name, getattr(self, name))
+        copy._fields = copy._application = copy._headers = None
         for name, value in values.items():
             setattr(copy, name, value)
         return copy
@@ -323,7 +280,7 @@ class SectionProperties:
         if address is None or not self.choices.replies_name_queues or not address.startswith(QUEUES):
             return address
         name = address[len(QUEUES) :]
-        decoded = unquote_to_bytes(_octets(name)).decode("utf-8", "surrogateescape")
+        decoded = unquote_to_bytes(encoded(name)).decode("utf-8", "surrogateescape")
         return decoded if not _ONE_PART.sub("", name) else None
 
     @property
@@ -392,9 +349,9 @@ class SectionProperties:
             if type(value) in (str, bytes) and _short_id(value) is None:
                 found.setdefault(header, value)
         for name, value in self.application_properties.items():
-            if type(name) is str and len(_octets(name)) <= _LONGEST_SHORT:
+            if type(name) is str and len(encoded(name)) <= _LONGEST_SHORT:
                 convert(name, value)
-        return dict(sorted(found.items(), key=lambda item: _octets(item[0])))
+        return dict(sorted(found.items(), key=lambda item: encoded(item[0])))
 
     def header_tag(self, name: str) -> str | None:
         """The tag that 0-9-1 has for the type of a header; None for one that it finds by itself."""
@@ -509,14 +466,8 @@ class SectionProperties:
         return f"SectionProperties({shown})"
 
 
-_SHOWN = (
-    "content_type",
-    "headers",
-    "delivery_mode",
-    "priority",
-    "correlation_id",
-    "message_id",
-    "expiration",
+_SHOWN: Final = (
+    *("content_type", "headers", "delivery_mode", "priority", "correlation_id", "message_id", "expiration"),
 )
 
 
@@ -542,24 +493,20 @@ _BARE: Final = (bool, type(None), *_DECIMALS)
 """Classes whose values RabbitMQ has without a type, so that it cannot take the type off them."""
 
 
-def _octets(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
-
-
 def _short(value: Any) -> str | None:
     """A value of which RabbitMQ only takes off the type, as a short string; None where it does not fit."""
     if isinstance(value, UUID):
         value = value.bytes
-    if isinstance(value, bytes) and type(value) is bytes:
+    if type(value) is bytes:
         value = value.decode("utf-8", "surrogateescape")
     if not isinstance(value, str) or isinstance(value, t.Char):
         return None
-    return str(value) if len(_octets(value)) <= _LONGEST_SHORT else None
+    return str(value) if len(encoded(value)) <= _LONGEST_SHORT else None
 
 
 def _short_text(value: Any) -> str | None:
     """A string as a short string; None for other types, and for one that does not fit."""
-    return value if type(value) is str and len(_octets(value)) <= _LONGEST_SHORT else None
+    return value if type(value) is str and len(encoded(value)) <= _LONGEST_SHORT else None
 
 
 def _is_text(text: str) -> bool:
@@ -584,7 +531,7 @@ def _message_id(text: str) -> Any:
 
 
 def _symbol(text: str) -> t.Symbol:
-    return t.Symbol(_octets(text).decode("latin-1"))
+    return t.Symbol(encoded(text).decode("latin-1"))
 
 
 FIELDS: dict[str, tuple[str, Any]] = {
@@ -594,7 +541,7 @@ FIELDS: dict[str, tuple[str, Any]] = {
     "message_id": ("message_id", _message_id),
     "reply_to": ("reply_to", str),
     "timestamp": ("creation_time", lambda time: t.Milliseconds(signed(time * 1000))),
-    "user_id": ("user_id", lambda text: text.encode("utf-8", "surrogateescape")),
+    "user_id": ("user_id", encoded),
     "app_id": ("group_id", str),
 }
 """Property of the model -> field of the section properties, and how its value becomes one of that."""
@@ -613,7 +560,7 @@ def head_of(fields: Properties, application: Mapping[Any, Any], *, nulls: bool =
 # --- from and to bytes -------------------------------------------------------------------------------------
 
 
-def read_message(data: bytes, choices: MessageChoices = USUAL) -> tuple[SectionProperties, bytes]:
+def read_message(data: bytes, choices: Amqp10Choices = USUAL) -> tuple[SectionProperties, bytes]:
     """The properties and the body of a message that has come.
 
     Raises:
