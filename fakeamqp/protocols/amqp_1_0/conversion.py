@@ -123,7 +123,7 @@ def _embed(made: SectionProperties, body: bytes) -> None:
             if code == BROKEN:
                 raise Unconvertible("the body is no section")
             value, _ = t.read_value(body, start)
-            encoded = t.encode_value(t.Described(t.ULong(code), value))
+            encoded = t.encode_section(code, value)
             if code == ANNOTATIONS:
                 made.annotations = checked_annotations(value)
             elif code == Properties.CODE:
@@ -160,7 +160,7 @@ def _value(name: str, value: Any, exact: Mapping[str, bytes]) -> Any:
     if isinstance(value, Decimal):
         raise Unconvertible(f"header {name!r} is a decimal")
     octets = exact.get(name)
-    return annotation_of(value, None) if octets is None else field_value(octets)[0]
+    return annotation_of(value) if octets is None else field_value(octets)[0]
 
 
 def encoded_message(message: Message, choices: Amqp10Choices, *, redelivered: bool, failures: int) -> bytes:
@@ -224,4 +224,4 @@ def _encoded_origin(exchange: str, routing_key: str, key_first: bool) -> bytes:
 
 
 def _encoded_annotations(annotations: Mapping[Any, Any]) -> bytes:
-    return t.encode_value(t.Described(t.ULong(ANNOTATIONS), annotations))
+    return t.encode_section(ANNOTATIONS, annotations)

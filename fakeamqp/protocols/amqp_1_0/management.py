@@ -245,13 +245,9 @@ def _read(payload: bytes) -> tuple[c.Properties, Any]:
 
 
 def _response(correlation_id: Any, status: str, body: Any) -> bytes:
-    return b"".join(
-        (
-            c.Properties(subject=status, correlation_id=correlation_id).encode(),
-            t.encode_value(t.Described(t.ULong(_APPLICATION), dict(_RESPONSE))),
-            t.encode_value(t.Described(t.ULong(_VALUE), body)),
-        )
-    )
+    properties = c.Properties(subject=status, correlation_id=correlation_id).encode()
+    application = t.encode_section(_APPLICATION, _RESPONSE)
+    return properties + application + t.encode_section(_VALUE, body)
 
 
 # --- requests -----------------------------------------------------------------------------------------------
@@ -335,7 +331,7 @@ def _arguments(value: Any) -> dict[str, Any]:
 
 def _typed(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments as a response has them."""
-    return {name: annotation_of(each, None) for name, each in arguments.items()}
+    return {name: annotation_of(each) for name, each in arguments.items()}
 
 
 def _options(body: Mapping[Any, Any], kind: str, known: Mapping[str, Any]) -> dict[str, Any]:

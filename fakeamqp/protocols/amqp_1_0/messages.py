@@ -16,18 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
 from uuid import UUID
 
+from fakeamqp.model.messages.message import Int64
 from fakeamqp.protocols.amqp_1_0.addresses import QUEUES
 from fakeamqp.protocols.amqp_1_0.choices import Amqp10Choices
 from fakeamqp.protocols.amqp_1_0.codec import types as t
-from fakeamqp.protocols.amqp_1_0.codec.composites import (
-    BY_DESCRIPTOR,
-    SECTIONS,
-    Header,
-    Properties,
-)
+from fakeamqp.protocols.amqp_1_0.codec.composites import SECTIONS, Header, Properties, class_of_value
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
 from fakeamqp.protocols.amqp_1_0.values import (
-    Long,
     Unconvertible,
     annotation_of,
     application_property_of,
@@ -170,7 +165,7 @@ class SectionProperties:
                 value, offset = t.read_value(self.head, offset)
             except DecodeError as problem:
                 raise UnreadableMessage(str(problem)) from None
-            if _code_of(value) == Properties.CODE and isinstance(value.value, list):
+            if class_of_value(value) is Properties and isinstance(value.value, list):
                 if self._application:
                     raise DecodeError("the properties come behind the application properties")
                 _check_plain(value.value)
@@ -213,10 +208,10 @@ class SectionProperties:
 
     def sections(self, body: bytes) -> Mapping[str, Any]:
         """What inspection shows of the message with this body; sections are not decoded when they come."""
-        from fakeamqp.protocols.amqp_1_0.sections import sections_of
+        from fakeamqp.protocols.amqp_1_0.sections import shown_sections
 
         try:
-            return sections_of(self, body)
+            return shown_sections(self, body)
         except DecodeError:
             return {"unreadable": self.bare(body)}
 
@@ -301,8 +296,10 @@ class SectionProperties:
     @property
     def user_id(self) -> str | None:
         octets = self.fields.user_id
+        if octets is None or len(octets) > _LONGEST_SHORT:
+            return None
         text = octets.decode("utf-8", "surrogateescape") if isinstance(octets, bytes) else ""
-        return text if octets is not None and len(octets) <= _LONGEST_SHORT and _is_text(text) else None
+        return text if isinstance(text_or_binary(text), str) else None
 
     @property
     def app_id(self) -> str | None:
@@ -338,7 +335,7 @@ class SectionProperties:
             elif name == _X_CC:
                 convert("CC", value)
             elif name == _RECEIVED and isinstance(value, t.Milliseconds):
-                found["timestamp_in_ms"] = Long(value)
+                found["timestamp_in_ms"] = Int64(value)
             elif not (str(name).startswith("x-basic-") or name in _INTERNAL or len(name) > _LONGEST_SHORT):
                 convert(str(name), value)
         fields = self.fields
@@ -373,14 +370,9 @@ class SectionProperties:
             if type(value) in _DECIMALS or isinstance(value, (list, dict, t.Described)):
                 continue
             if isinstance(value, t.Char):
-                value = ord(value)
-            elif isinstance(value, int) and not isinstance(value, bool):
-                value = int(value)
-            elif isinstance(value, float):
-                value = float(value)
+                found[str(name)] = ord(value)
             else:
-                value = untyped(value)
-            found[str(name)] = value
+                found[str(name)] = float(value) if isinstance(value, float) else untyped(value)
         return found
 
     # --- changing -----------------------------------------------------------------------------------------
@@ -400,26 +392,25 @@ class SectionProperties:
     ) -> Self:
         """A copy with some headers set and some removed. Those with x- are annotations."""
         annotations, added = dict(self.annotations), dict(self.added)
-        application: dict[Any, Any] | None = None
+        application = dict(self.application_properties)
+        changes_application = False
         for name in remove:
             key = annotation_key(name)
             if key is not None:
                 annotations.pop(key, None)
                 added.pop(key, None)
-            elif name in self.application_properties:
-                application = dict(self.application_properties) if application is None else application
+            elif name in application:
                 del application[name]
+                changes_application = True
         for name, value in changes.items():
             key = annotation_key(name)
-            if key == DEATHS:
-                added[key] = deaths_of(value)
-            elif key is not None:
-                added[key] = annotation_of(value, None)
+            if key is not None:
+                added[key] = deaths_of(value) if key == DEATHS else annotation_of(value)
             else:
-                application = dict(self.application_properties) if application is None else application
-                application[name] = application_property_of(value, None)[1]
+                application[name] = application_property_of(value)
+                changes_application = True
         copy = self._changed(annotations=annotations, added=added)
-        if application is not None:
+        if changes_application:
             copy.head = head_of(self.fields, application)
         return copy
 
@@ -480,14 +471,6 @@ def annotation_key(name: str) -> t.Symbol | None:
     return t.Symbol(name) if name.startswith("x-") else None
 
 
-def _code_of(value: Any) -> int:
-    descriptor = value.descriptor if isinstance(value, t.Described) else None
-    if isinstance(descriptor, t.ULong):
-        return descriptor
-    kind = BY_DESCRIPTOR.get(descriptor) if isinstance(descriptor, str) else None
-    return 0 if kind is None else kind.CODE
-
-
 _DECIMALS: Final = (t.Decimal32, t.Decimal64, t.Decimal128)
 _BARE: Final = (bool, type(None), *_DECIMALS)
 """Classes whose values RabbitMQ has without a type, so that it cannot take the type off them."""
@@ -507,10 +490,6 @@ def _short(value: Any) -> str | None:
 def _short_text(value: Any) -> str | None:
     """A string as a short string; None for other types, and for one that does not fit."""
     return value if type(value) is str and len(encoded(value)) <= _LONGEST_SHORT else None
-
-
-def _is_text(text: str) -> bool:
-    return isinstance(text_or_binary(text), str)
 
 
 def _short_id(value: Any) -> str | None:
@@ -554,7 +533,7 @@ def head_of(fields: Properties, application: Mapping[Any, Any], *, nulls: bool =
     """
     empty = all(value is None for value in vars(fields).values())
     said = b"" if empty else fields.encode(nulls=nulls)
-    return said + (t.encode_value(t.Described(t.ULong(0x74), dict(application))) if application else b"")
+    return said + (t.encode_section(_APPLICATION, dict(application)) if application else b"")
 
 
 # --- from and to bytes -------------------------------------------------------------------------------------
@@ -743,13 +722,9 @@ def body_section(properties: SectionProperties, body: bytes) -> bytes:
 
 def encoded_sections(properties: SectionProperties, body: bytes) -> bytes:
     """The sections of a message as a publisher sends them."""
-    header = Header(
-        durable=properties.durable or None,
-        priority=properties.priority,
-        ttl=properties.ttl,
-    )
+    header = Header(durable=properties.durable or None, priority=properties.priority, ttl=properties.ttl)
     said = b"" if header == Header() else header.encode()
     annotations = {**properties.annotations, **properties.added}
     if annotations:
-        said += t.encode_value(t.Described(t.ULong(ANNOTATIONS), annotations))
+        said += t.encode_section(ANNOTATIONS, annotations)
     return b"".join((said, properties.head, body_section(properties, body), properties.footer))

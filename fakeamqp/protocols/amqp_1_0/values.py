@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timezone
 from decimal import Decimal
 from math import isfinite
 from struct import Struct
 from typing import Any, Final
 from uuid import UUID
 
+from fakeamqp.model.messages.message import Int64
 from fakeamqp.protocols.amqp_1_0.codec import types as t
-from fakeamqp.protocols.base.codec import FieldError
+from fakeamqp.protocols.base.codec import FieldError, encoded
 from fakeamqp.timestamps import Timestamp
 
 _LONGEST_TEXT: Final = 4096
@@ -31,12 +32,6 @@ _NUMBERS: Final[Mapping[str, str]] = {
 
 class Unconvertible(FieldError):
     """A value at whose conversion RabbitMQ crashes."""
-
-
-class Long(int):
-    """An integer that 0-9-1 writes with 64 bits."""
-
-    field_tag = "l"
 
 
 # --- to 0-9-1 ----------------------------------------------------------------------------------------------
@@ -105,7 +100,7 @@ def _scalar_header(value: Any) -> Any:
     if isinstance(value, t.Symbol):
         return str(value)
     if type(value) is int or isinstance(value, t.ULong):
-        return Long(int(value) - _TURN if value >= _TURN // 2 else int(value))
+        return Int64(int(value) - _TURN if value >= _TURN // 2 else int(value))
     return value
 
 
@@ -126,7 +121,7 @@ def seconds(milliseconds: int) -> int:
 
 def text_or_binary(text: str) -> str | bytes:
     """Text as a string; what is not UTF-8, has a NUL or is too long, as binary."""
-    octets = text.encode("utf-8", "surrogateescape")
+    octets = encoded(text)
     if len(octets) > _LONGEST_TEXT or b"\0" in octets:
         return octets
     try:
@@ -136,7 +131,7 @@ def text_or_binary(text: str) -> str | bytes:
     return str(text)
 
 
-def _scalar(value: Any, tag: str | None) -> Any:
+def _scalar(value: Any) -> Any:
     if value is None or isinstance(value, (bool, UUID, t.Milliseconds)):
         return value
     if isinstance(value, str):
@@ -146,11 +141,10 @@ def _scalar(value: Any, tag: str | None) -> Any:
     if isinstance(value, datetime):
         return t.Milliseconds(int(value.timestamp()) * 1000)
     if isinstance(value, int):
-        tag = tag or getattr(value, "field_tag", None)
-        kind = _OF_TAG.get(tag or "")
+        kind = _OF_TAG.get(getattr(value, "field_tag", ""))
         return kind(value) if kind is not None else t.Int(value) if value in _INTS else int(value)
     if isinstance(value, float):
-        return t.Float(value) if tag == "f" or isinstance(value, t.Float) else float(value)
+        return value if isinstance(value, t.Float) else float(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
     return None
@@ -201,20 +195,18 @@ def signed(number: int) -> int:
     return (number + _TURN // 2) % _TURN - _TURN // 2
 
 
-def annotation_of(value: Any, tag: str | None) -> Any:
+def annotation_of(value: Any) -> Any:
     """A value of a header that becomes an annotation; tables become maps with symbols as keys."""
     if isinstance(value, Mapping):
-        return {t.Symbol(name): annotation_of(each, None) for name, each in value.items()}
+        return {t.Symbol(name): annotation_of(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [annotation_of(each, None) for each in value]
-    return _scalar(value, tag)
+        return [annotation_of(each) for each in value]
+    return _scalar(value)
 
 
-def application_property_of(value: Any, tag: str | None) -> tuple[bool, Any]:
-    """Whether a value of a header can be an application property, and as what."""
-    if isinstance(value, (Mapping, list, tuple, Decimal)):
-        return False, None
-    return True, _scalar(value, tag)
+def application_property_of(value: Any) -> Any:
+    """A value of a header that becomes an application property."""
+    return None if isinstance(value, (Mapping, list, tuple, Decimal)) else _scalar(value)
 
 
 def untyped(value: Any) -> Any:
@@ -232,13 +224,13 @@ def untyped(value: Any) -> Any:
 def deaths_of(table: Any) -> Any:
     """The value of x-opt-deaths for a header x-death, the latest death first."""
     if not isinstance(table, (list, tuple)) or not all(isinstance(each, Mapping) for each in table):
-        return annotation_of(table, None)
+        return annotation_of(table)
     return t.Array([death_of(each) for each in table], dict)
 
 
 def death_of(entry: Mapping[str, Any], first: Any = None, last: Any = None) -> dict[Any, Any]:
     """One death, for an entry of x-death; `first` and `last` are exact times, if they are known."""
-    time = _scalar(entry.get("time"), None)
+    time = _scalar(entry.get("time"))
     said: dict[Any, Any] = {}
     expiration = entry.get("original-expiration")
     if isinstance(expiration, str) and expiration.isdecimal():
@@ -263,11 +255,9 @@ def table_of_deaths(value: Any) -> Any:
 
 
 def _table(death: Mapping[Any, Any]) -> dict[str, Any]:
-    from datetime import timezone
-
     time = death.get("first-time")
     found: dict[str, Any] = {
-        "count": Long(death.get("count", 1)),
+        "count": Int64(death.get("count", 1)),
         "reason": str(death.get("reason", "")),
         "queue": str(death.get("queue", "")),
         "time": datetime.fromtimestamp((time or 0) // 1000, timezone.utc),

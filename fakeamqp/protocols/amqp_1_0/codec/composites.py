@@ -423,13 +423,14 @@ def class_of(descriptor: Any) -> type[Composite] | None:
     return BY_DESCRIPTOR.get(descriptor) if isinstance(descriptor, Symbol) else None
 
 
-def _class_of_value(value: Any) -> type[Composite] | None:
+def class_of_value(value: Any) -> type[Composite] | None:
+    """The composite that a described value is; None for another value."""
     return class_of(value.descriptor) if isinstance(value, Described) else None
 
 
 def composite_of(value: Any, *kinds: type[Composite]) -> Any:
     """The composite that a described value is, one of `kinds` if any are given; FieldError otherwise."""
-    kind = _class_of_value(value)
+    kind = class_of_value(value)
     if kind is None or not isinstance(value.value, list) or (kinds and kind not in kinds):
         expected = " or ".join(each.NAME for each in kinds) or "a composite"
         raise FieldError(f"{value!r:.60} is not {expected}")
@@ -438,7 +439,7 @@ def composite_of(value: Any, *kinds: type[Composite]) -> Any:
 
 def read_composite(value: Any) -> Any:
     """The composite that a described value is, otherwise the value itself."""
-    kind = _class_of_value(value)
+    kind = class_of_value(value)
     return value if kind is None or not isinstance(value.value, list) else kind.of_list(value.value)
 
 
@@ -465,7 +466,7 @@ def read_body(body: bytes) -> tuple[Composite, int]:
                 raise FieldError(f"{kind.NAME} is not a list")
             return kind.of_list(items), end
     value, end = read_value(body)
-    kind = _class_of_value(value)
+    kind = class_of_value(value)
     if kind is None and isinstance(value, Described) and value.descriptor not in SECTIONS:
         raise DecodeError(f"{value!r:.60} has an unknown descriptor")
     if kind is None or kind.CODE not in _BODIES or not isinstance(value.value, list):

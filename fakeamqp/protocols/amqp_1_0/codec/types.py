@@ -563,3 +563,8 @@ def encode_value(value: Any) -> bytes:
         return encoder(value)
     except (struct.error, RecursionError, UnicodeEncodeError, TypeError):
         raise DecodeError(f"{value!r:.40} cannot be encoded") from None
+
+
+def encode_section(code: int, value: Any) -> bytes:
+    """A section of a message: a value whose descriptor is a number."""
+    return b"\0" + encode_ulong(code) + encode_value(value)
