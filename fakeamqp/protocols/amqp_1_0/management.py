@@ -23,9 +23,9 @@ from fakeamqp.model.queues.classic import ClassicQueue
 from fakeamqp.protocols.amqp_1_0.addresses import MANAGEMENT, quoted
 from fakeamqp.protocols.amqp_1_0.codec import composites as c, types as t
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
-from fakeamqp.protocols.amqp_1_0.codec.frames import AMQP, HEADER_SIZE, frame
+from fakeamqp.protocols.amqp_1_0.links import SETTLED, LinkFromClient, LinkToClient
 from fakeamqp.protocols.amqp_1_0.replies import EndFault, LinkFault, Reply, SessionCrash
-from fakeamqp.protocols.amqp_1_0.serial import beyond
+from fakeamqp.protocols.amqp_1_0.serial import MASK
 from fakeamqp.protocols.amqp_1_0.values import Unconvertible, annotation_of, header_of, term
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
 
 _CREDIT: Final = 8
-_MASK: Final = 0xFFFFFFFF
-_SETTLED: Final = 1
 _PROPERTIES, _APPLICATION, _VALUE = 0x73, 0x74, 0x77
 _LINE: Final = 80
 _ME: Final = "$me"
@@ -64,7 +62,7 @@ class _Refused(Exception):
 def concerns(body: c.Attach, source: Any, target: Any) -> bool:
     """Whether an attach is about a link of such a pair. A sender's is only if its messages are settled."""
     if body.role is False:
-        return body.snd_settle_mode == _SETTLED and getattr(target, "address", None) == MANAGEMENT
+        return body.snd_settle_mode == SETTLED and getattr(target, "address", None) == MANAGEMENT
     return getattr(source, "address", None) == MANAGEMENT
 
 
@@ -72,122 +70,55 @@ def attach(session: Amqp10Session, body: c.Attach, source: Any, target: Any) -> 
     """Answer an attach of one of the two links; LinkFault unless they are marked as a pair."""
     if (body.properties or {}).get("paired") is not True:
         raise LinkFault(Reply.INVALID_FIELD, "Link property 'paired' is not set to boolean value 'true'")
-    answer = c.Attach(
-        name=body.name,
-        handle=body.handle,
-        role=not body.role,
-        snd_settle_mode=t.UByte(_SETTLED),
-        source=source,
-        target=target,
-        properties={t.Symbol("paired"): True},
-    )
+    said = {"source": source, "target": target, "properties": {t.Symbol("paired"): True}}
     if body.role is False:
-        answer.rcv_settle_mode = t.UByte(0)
-        answer.max_message_size = t.ULong(session.choices.largest_message)
-        request = RequestLink(session, body)
-        session.receiving[body.handle] = request
-        session.send(answer)
+        session.receiving[body.handle] = request = RequestLink(session, body, MANAGEMENT, _CREDIT)
+        largest, said["rcv_settle_mode"] = session.choices.largest_message, 0
+        session.answer_attach(body, snd_settle_mode=SETTLED, max_message_size=largest, **said)
         request.grant()
     else:
-        answer.rcv_settle_mode = body.rcv_settle_mode
-        answer.max_message_size = body.max_message_size
-        answer.initial_delivery_count = t.UInt(session.choices.first_delivery_count)
-        session.sending[body.handle] = ResponseLink(session, body)
-        session.send(answer)
+        session.sending[body.handle] = response = ResponseLink(session, body, MANAGEMENT)
+        said |= {"rcv_settle_mode": body.rcv_settle_mode, "initial_delivery_count": response.delivery_count}
+        session.answer_attach(body, snd_settle_mode=SETTLED, max_message_size=body.max_message_size, **said)
 
 
-class ResponseLink:
+class ResponseLink(LinkToClient):
     """The link on which responses go to the client."""
 
-    address = MANAGEMENT
     source_queue = ""
-    timed_out = False
-    settled = True
-    largest_message: int | None = None
-    filters: Mapping[Any, Any] = {}
 
-    def __init__(self, session: Amqp10Session, body: c.Attach) -> None:
-        self.session: Amqp10Session = session
-        self.handle: int = body.handle
-        self.link_name: str = body.name
-        self.delivery_count: int = session.choices.first_delivery_count
+    def __init__(self, session: Amqp10Session, body: c.Attach, address: str) -> None:
+        super().__init__(session, body, address)
+        self.settled = True
+        self.largest_message = None
         self.credit_left: int = 0
 
     def flow(self, body: c.Flow) -> None:
         if body.link_credit is None:
             return
-        seen = (
-            self.session.choices.first_delivery_count if body.delivery_count is None else body.delivery_count
-        )
-        self.credit_left = max(0, beyond(seen, body.link_credit, self.delivery_count))
+        self.credit_left = self.granted(body)
         if body.drain:
-            self.delivery_count = (self.delivery_count + self.credit_left) & _MASK
+            self.delivery_count = (self.delivery_count + self.credit_left) & MASK
             self.credit_left = 0
         if body.drain or body.echo:
-            self.session.send_flow(
-                handle=self.handle,
-                delivery_count=t.UInt(self.delivery_count),
-                link_credit=t.UInt(self.credit_left),
-                available=t.UInt(0),
-                drain=bool(body.drain),
-            )
+            credit = {"delivery_count": self.delivery_count, "link_credit": self.credit_left}
+            self.session.send_flow(handle=self.handle, **credit, available=0, drain=bool(body.drain))
 
     def respond(self, payload: bytes) -> None:
-        session = self.session
-        number = session.next_delivery_id
-        session.next_delivery_id = (number + 1) & _MASK
-        self.delivery_count = (self.delivery_count + 1) & _MASK
+        self.delivery_count = (self.delivery_count + 1) & MASK
         self.credit_left -= 1
-        transfer = c.Transfer(
-            handle=self.handle,
-            delivery_id=t.UInt(number),
-            delivery_tag=b"",
-            message_format=t.UInt(0),
-            settled=True,
-            more=True,
-        )
-        more = transfer.encode()
-        transfer.more = False if session.choices.writes_more else None
-        last = transfer.encode()
-        room = session.connection.largest_sent - HEADER_SIZE - len(more)
-        pieces = [payload[at : at + room] for at in range(0, len(payload), room)]
-        session.send_transfers(
-            [
-                frame(AMQP, session.channel, (more if index + 1 < len(pieces) else last) + piece)
-                for index, piece in enumerate(pieces)
-            ]
-        )
+        self.session.send_transfers(self.frames(self.session.take_delivery_id(), b"", payload))
 
     def end(self) -> None:
         """Nothing is kept."""
 
 
-class RequestLink:
+class RequestLink(LinkFromClient):
     """The link on which requests come."""
-
-    address = MANAGEMENT
-    mode = _SETTLED
-    unfinished = 0
-
-    def __init__(self, session: Amqp10Session, body: c.Attach) -> None:
-        self.session: Amqp10Session = session
-        self.handle: int = body.handle
-        self.link_name: str = body.name
-        self.delivery_count: int = body.initial_delivery_count or 0
-        self.credit: int = _CREDIT
 
     def flow(self, body: c.Flow) -> None:
         if body.echo:
             self.grant()
-
-    def grant(self) -> None:
-        self.credit = _CREDIT
-        self.session.send_flow(
-            handle=self.handle, delivery_count=t.UInt(self.delivery_count), link_credit=t.UInt(self.credit)
-        )
-
-    def end(self) -> None:
-        """Nothing is kept."""
 
     def transfer(self, body: c.Transfer, payload: bytes) -> None:
         """Carry out a request and send the response.
@@ -199,8 +130,7 @@ class RequestLink:
         session = self.session
         if self.credit <= 0:
             raise LinkFault(Reply.TRANSFER_LIMIT)
-        self.credit -= 1
-        self.delivery_count = (self.delivery_count + 1) & _MASK
+        self.count()
         links = [each for each in session.sending.values() if isinstance(each, ResponseLink)]
         response = next((each for each in links if each.link_name == self.link_name), None)
         if response is None:

@@ -15,14 +15,11 @@ from fakeamqp.model.messages.message import Message
 from fakeamqp.model.routing import UNROUTABLE, Copies, is_reply_address
 from fakeamqp.protocols.amqp_1_0.addresses import BadAddress, Destination, VersionOne, destination_of
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
-from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UByte, UInt, ULong
+from fakeamqp.protocols.amqp_1_0.codec.types import Symbol
 from fakeamqp.protocols.amqp_1_0.conversion import encode_properties
 from fakeamqp.protocols.amqp_1_0.filters import offered_capabilities
-from fakeamqp.protocols.amqp_1_0.messages import (
-    SectionProperties,
-    UnreadableMessage,
-    read_message,
-)
+from fakeamqp.protocols.amqp_1_0.links import SECOND, SETTLED, UNSETTLED, LinkFromClient, too_large
+from fakeamqp.protocols.amqp_1_0.messages import SectionProperties, UnreadableMessage, read_message
 from fakeamqp.protocols.amqp_1_0.replies import Detached, EndFault, LinkFault, Reply, SessionCrash, error
 from fakeamqp.protocols.amqp_1_0.termini import check_publishable, target_of
 from fakeamqp.protocols.amqp_1_0.values import term
@@ -34,10 +31,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_1_0.termini import Resolved
 
 _ACCEPTED, _RELEASED = c.Accepted(), c.Released()
-_MASK: Final = 0xFFFFFFFF
-_UNSETTLED, _SETTLED = 0, 1
-_MODES: Final = {_UNSETTLED: "unsettled", _SETTLED: "settled"}
-_SECOND: Final = 1
+_MODES: Final = {UNSETTLED: "unsettled", SETTLED: "settled"}
 _X_CC: Final = Symbol("x-cc")
 _MOST_KEYS: Final = 1000
 
@@ -55,23 +49,17 @@ class _Parts:
         self.charge: Charge | None = None
 
 
-class ReceivingLink:
+class ReceivingLink(LinkFromClient):
     """One link from a client; without a `destination` each message names its own."""
 
     role: Literal["sender"] = "sender"
     source_queue: None = None
 
     def __init__(self, session: Amqp10Session, body: c.Attach, found: Resolved) -> None:
-        self.session: Amqp10Session = session
-        self.address: str | None = found.answer.address
-        self.handle: int = body.handle
-        self.link_name: str = body.name
+        super().__init__(session, body, found.answer.address, session.choices.link_credit)
         self.destination: Destination | None = found.destination
         self._own: Queue | None = found.queue
         """The queue that goes with the link."""
-        self.mode: int | None = body.snd_settle_mode
-        self.delivery_count: int = body.initial_delivery_count or 0
-        self.credit: int = session.choices.link_credit
         self._parts: _Parts | None = None
         self._watched: Queue | None = None
         self._checked: dict[tuple[str, str], int] = {}
@@ -114,31 +102,21 @@ class ReceivingLink:
         found = target_of(session, body, target)
         link = cls(session, body, found)
         session.receiving[body.handle] = link
-        session.send(
-            c.Attach(
-                name=body.name,
-                handle=body.handle,
-                role=True,
-                snd_settle_mode=body.snd_settle_mode,
-                rcv_settle_mode=UByte(0),
-                source=source,
-                target=found.answer,
-                max_message_size=ULong(session.choices.largest_message),
-                offered_capabilities=_offered(session, found.destination),
-            )
+        session.answer_attach(
+            body,
+            snd_settle_mode=body.snd_settle_mode,
+            rcv_settle_mode=0,
+            source=source,
+            target=found.answer,
+            max_message_size=session.choices.largest_message,
+            offered_capabilities=_offered(session, found.destination),
         )
-        link._grant()
+        link.grant()
 
     def flow(self, body: c.Flow) -> None:
         """The sender tells its state. RabbitMQ does not answer it, not even with echo (measured)."""
         if body.delivery_count is not None:
             self.delivery_count = body.delivery_count
-
-    def _grant(self) -> None:
-        self.credit = self.session.choices.link_credit
-        self.session.send_flow(
-            handle=self.handle, delivery_count=UInt(self.delivery_count), link_credit=UInt(self.credit)
-        )
 
     def end(self) -> None:
         """The link is detached: a message that is not complete is forgotten."""
@@ -156,7 +134,7 @@ class ReceivingLink:
             if body.delivery_id is None:
                 raise SessionCrash("the first transfer of a delivery has no id")
             settled = self._settled(body)
-            if body.rcv_settle_mode == _SECOND and not settled:
+            if body.rcv_settle_mode == SECOND and not settled:
                 raise LinkFault(Reply.NOT_IMPLEMENTED, "rcv-settle-mode second not supported")
             parts = _Parts(body.delivery_id, body.delivery_tag or b"", settled)
         elif body.delivery_id is not None and body.delivery_id != parts.delivery_id:
@@ -172,8 +150,7 @@ class ReceivingLink:
         largest = self.session.choices.largest_message
         size = len(parts.octets) + len(payload)
         if size > largest:
-            text = f"message size ({size} bytes) > maximum message size ({largest} bytes)"
-            raise EndFault(Reply.MESSAGE_SIZE, text)
+            raise too_large(size, largest)
         if body.more and not body.aborted:
             parts.octets += payload
             memory = self.session.broker.memory.unfinished
@@ -186,8 +163,7 @@ class ReceivingLink:
         self._parts = None
         if self.credit <= 0:
             raise Detached(Reply.TRANSFER_LIMIT)
-        self.credit -= 1
-        self.delivery_count = (self.delivery_count + 1) & _MASK
+        self.count()
         octets = bytes(parts.octets + payload) if parts.octets else payload
         self._receive(parts, octets)
         self.replenish()
@@ -197,13 +173,13 @@ class ReceivingLink:
         if self.credit <= self.session.choices.link_credit // 2 and self.session.open:
             self.session.end_turn()
             if self.session.receiving.get(self.handle) is self:
-                self._grant()
+                self.grant()
 
     def _settled(self, body: c.Transfer) -> bool:
         """Whether the message comes settled; LinkFault where that is not the mode of the link."""
         settled = bool(body.settled)
         mode = _MODES.get(-1 if self.mode is None else self.mode)
-        if mode is not None and settled is not (self.mode == _SETTLED):
+        if mode is not None and settled is not (self.mode == SETTLED):
             raise self._illegal(
                 f"sender settle mode is '{mode}' but transfer settled flag is interpreted as being "
                 f"'{str(settled).lower()}'"

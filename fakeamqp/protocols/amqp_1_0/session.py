@@ -24,7 +24,8 @@ from fakeamqp.model.virtual_host.firehose import PublishSource
 from fakeamqp.protocols.amqp_1_0 import management
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
-from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UInt
+from fakeamqp.protocols.amqp_1_0.codec.types import Symbol
+from fakeamqp.protocols.amqp_1_0.links import SECOND, SETTLED
 from fakeamqp.protocols.amqp_1_0.messages import SectionProperties
 from fakeamqp.protocols.amqp_1_0.receiving import ReceivingLink
 from fakeamqp.protocols.amqp_1_0.replies import (
@@ -39,7 +40,7 @@ from fakeamqp.protocols.amqp_1_0.replies import (
     shown_text,
 )
 from fakeamqp.protocols.amqp_1_0.sending import SendingLink
-from fakeamqp.protocols.amqp_1_0.serial import beyond, difference
+from fakeamqp.protocols.amqp_1_0.serial import MASK, beyond, difference
 from fakeamqp.protocols.amqp_1_0.values import term, untyped
 
 if TYPE_CHECKING:
@@ -53,12 +54,9 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_1_0.choices import Amqp10Choices
     from fakeamqp.protocols.amqp_1_0.server_connection import Amqp10Connection
 
-_MASK: Final = 0xFFFFFFFF
-_OUTGOING_WINDOW: Final = UInt(_MASK)
+_OUTGOING_WINDOW: Final = MASK
 SENDER, RECEIVER = False, True
 """The roles, as attach and disposition have them."""
-_SETTLED_MODE: Final = 1
-_SECOND: Final = 1
 _KEEPS_ANNOTATIONS: Final = "quorum"
 """The type of queues that keep the annotations of a modified outcome."""
 
@@ -289,7 +287,7 @@ class Amqp10Session:
         first, state = states[0]
         last = first
         for number, following in (*states[1:], (-1, state)):
-            if number == (last + 1) & _MASK and (following is state or following == state):
+            if number == (last + 1) & MASK and (following is state or following == state):
                 last = number
                 continue
             self.send(
@@ -326,8 +324,8 @@ class Amqp10Session:
         try:
             if body.unsettled or body.incomplete_unsettled:
                 raise LinkFault(Reply.NOT_IMPLEMENTED, "Link recovery not supported")
-            if body.or_default("rcv_settle_mode") == _SECOND and (
-                body.or_default("snd_settle_mode") != _SETTLED_MODE
+            if body.or_default("rcv_settle_mode") == SECOND and (
+                body.or_default("snd_settle_mode") != SETTLED
             ):
                 raise LinkFault(Reply.NOT_IMPLEMENTED, "rcv-settle-mode second not supported")
             if management.concerns(body, source, target):
@@ -352,19 +350,19 @@ class Amqp10Session:
     def refuse(self, body: c.Attach, source: Any, target: Any, problem: c.Error) -> None:
         """Answer an attach without the far terminus, then detach (1-0/attach/refused)."""
         sends = body.role is SENDER
-        self.send(
-            c.Attach(
-                name=body.name,
-                handle=body.handle,
-                role=not body.role,
-                snd_settle_mode=body.snd_settle_mode,
-                rcv_settle_mode=body.rcv_settle_mode,
-                source=source if sends else None,
-                target=None if sends else target,
-                initial_delivery_count=None if sends else self.choices.first_delivery_count,
-            )
+        self.answer_attach(
+            body,
+            snd_settle_mode=body.snd_settle_mode,
+            rcv_settle_mode=body.rcv_settle_mode,
+            source=source if sends else None,
+            target=None if sends else target,
+            initial_delivery_count=None if sends else self.choices.first_delivery_count,
         )
         self.send(c.Detach(handle=body.handle, closed=True, error=problem))
+
+    def answer_attach(self, body: c.Attach, **fields: Any) -> None:
+        """Send attach for one of the client, with these fields."""
+        self.send(c.Attach(name=body.name, handle=body.handle, role=not body.role, **fields))
 
     def _detach(self, body: c.Detach, payload: bytes) -> None:
         """Answer detach; one for an unknown handle is ignored. `closed` makes no difference."""
@@ -414,8 +412,14 @@ class Amqp10Session:
             self._send_waiting()
             return
         self.remote_window -= len(frames)
-        self.next_outgoing_id = (self.next_outgoing_id + len(frames)) & _MASK
+        self.next_outgoing_id = (self.next_outgoing_id + len(frames)) & MASK
         self.connection.outbox.write(b"".join(frames))
+
+    def take_delivery_id(self) -> int:
+        """The id of the next delivery to the client."""
+        number = self.next_delivery_id
+        self.next_delivery_id = (number + 1) & MASK
+        return number
 
     def _send_waiting(self) -> None:
         waiting = self._waiting
@@ -431,7 +435,7 @@ class Amqp10Session:
             waiting.popleft()
             count = min(len(frames), self.remote_window)
             self.remote_window -= count
-            self.next_outgoing_id = (self.next_outgoing_id + count) & _MASK
+            self.next_outgoing_id = (self.next_outgoing_id + count) & MASK
             if count < len(frames):
                 waiting.appendleft(frames[count:])
             # All at once: a fault concerns the whole of a message.
@@ -486,7 +490,7 @@ class Amqp10Session:
 
     def _count_transfer(self) -> None:
         """Count a transfer of the client; EndFault where its window is used up."""
-        self.next_incoming_id = (self.next_incoming_id + 1) & _MASK
+        self.next_incoming_id = (self.next_incoming_id + 1) & MASK
         self.remote_outgoing_window -= 1
         if self.incoming_window > 0:
             self.incoming_window -= 1
@@ -534,16 +538,16 @@ class Amqp10Session:
         outstanding = self.ledger.outstanding
         count = difference(last, first) + 1
         if count <= len(outstanding):
-            ids = [(first + each) & _MASK for each in range(count)]
+            ids = [(first + each) & MASK for each in range(count)]
             return [outstanding.pop(each) for each in ids if each in outstanding]
-        ids = [each for each in outstanding if (each - first) & _MASK < count]
+        ids = [each for each in outstanding if (each - first) & MASK < count]
         return [outstanding.pop(each) for each in ids]
 
     def held(self, body: c.Disposition) -> list[Delivery]:
         """The deliveries that a disposition concerns."""
-        count = (((body.first if body.last is None else body.last) - body.first) & _MASK) + 1
+        count = (((body.first if body.last is None else body.last) - body.first) & MASK) + 1
         outstanding = self.ledger.outstanding
-        return [each for tag, each in outstanding.items() if (tag - body.first) & _MASK < count]
+        return [each for tag, each in outstanding.items() if (tag - body.first) & MASK < count]
 
     def annotate(self, delivery: Delivery, annotations: Mapping[Any, Any]) -> None:
         """Keep annotations of the client with a message that it gives back."""
@@ -575,21 +579,19 @@ class Amqp10Session:
         """Count a message of the client that is not carried out."""
         ahead = min(transfers, self._ahead)
         self._ahead -= ahead
-        self.next_incoming_id = (self.next_incoming_id + transfers - ahead) & _MASK
+        self.next_incoming_id = (self.next_incoming_id + transfers - ahead) & MASK
         self.incoming_window = max(0, self.incoming_window - transfers + ahead)
         link = self.receiving.get(handle)
         if link is not None:
-            link.credit -= 1
-            link.delivery_count = (link.delivery_count + 1) & _MASK
+            link.count()
 
     def uncount(self, handle: int, transfers: int) -> None:
         """Undo `count`, for a message that the client has not sent."""
-        self.next_incoming_id = (self.next_incoming_id - transfers) & _MASK
+        self.next_incoming_id = (self.next_incoming_id - transfers) & MASK
         self.incoming_window += transfers
         link = self.receiving.get(handle)
         if link is not None:
-            link.credit += 1
-            link.delivery_count = (link.delivery_count - 1) & _MASK
+            link.count(-1)
 
     def replenish(self, handle: int) -> None:
         """Grant window and credit again, where a transfer that was counted has used half of them."""
@@ -600,21 +602,19 @@ class Amqp10Session:
 
     def spare_delivery(self, transfers: int) -> int:
         """A delivery id for a copy of a delivery; settling it has no effect."""
-        number = self.next_delivery_id
-        self.next_delivery_id = (number + 1) & _MASK
-        self.next_outgoing_id = (self.next_outgoing_id + transfers) & _MASK
+        self.next_outgoing_id = (self.next_outgoing_id + transfers) & MASK
         self.remote_window -= transfers
-        return number
+        return self.take_delivery_id()
 
     def withhold(self, delivery_id: int, transfers: int) -> int:
         """The client does not get a delivery now: the next one has its id. Returns the key to resume it."""
-        if delivery_id != (self.next_delivery_id - 1) & _MASK:
+        if delivery_id != (self.next_delivery_id - 1) & MASK:
             return delivery_id
         self.next_delivery_id = delivery_id
-        self.next_outgoing_id = (self.next_outgoing_id - transfers) & _MASK
+        self.next_outgoing_id = (self.next_outgoing_id - transfers) & MASK
         self.remote_window += transfers
         self._withheld += 1
-        key = _MASK + self._withheld
+        key = MASK + self._withheld
         delivery = self.ledger.outstanding.pop(delivery_id, None)
         if delivery is not None:
             self.ledger.enter(key, delivery)
@@ -622,7 +622,7 @@ class Amqp10Session:
 
     def resume_delivery(self, key: int, transfers: int) -> int:
         """The client gets a withheld delivery now. Returns its id."""
-        if key <= _MASK:
+        if key <= MASK:
             return key
         number = self.spare_delivery(transfers)
         delivery = self.ledger.outstanding.pop(key, None)
