@@ -149,9 +149,14 @@ class RequestLink(LinkFromClient):
             status, said = refusal.status, str(refusal)
         if self.credit <= _CREDIT // 2:
             self.grant()
-        response.respond(_response(properties.message_id, status, said))
+        response.respond(self._response(properties.message_id, status, said))
         if handler is _put_token:
             session.connection.renew_credential()
+
+    def _response(self, correlation_id: Any, status: str, body: Any) -> bytes:
+        properties = c.Properties(subject=status, correlation_id=correlation_id)
+        head = properties.encode(nulls=self.session.choices.writes_trailing_nulls)
+        return head + t.encode_section(_APPLICATION, _RESPONSE) + t.encode_section(_VALUE, body)
 
 
 def _read(payload: bytes) -> tuple[c.Properties, Any]:
@@ -172,12 +177,6 @@ def _read(payload: bytes) -> tuple[c.Properties, Any]:
     if properties.reply_to != _ME:
         raise SessionCrash(f"the response to a management request goes to {_ME}")
     return properties, body
-
-
-def _response(correlation_id: Any, status: str, body: Any) -> bytes:
-    properties = c.Properties(subject=status, correlation_id=correlation_id).encode()
-    application = t.encode_section(_APPLICATION, _RESPONSE)
-    return properties + application + t.encode_section(_VALUE, body)
 
 
 # --- requests -----------------------------------------------------------------------------------------------
@@ -214,7 +213,7 @@ def _carry_out(handler: _Handler, session: Amqp10Session, parts: list[str], quer
     try:
         return handler(session, parts, query, body)
     except AccessRefused as problem:
-        if _is_about_rights(problem.text):
+        if " refused for user " in problem.text:
             raise
         raise _Refused("403", problem.text) from None
     except ChannelCrash as crash:
@@ -225,10 +224,6 @@ def _carry_out(handler: _Handler, session: Amqp10Session, parts: list[str], quer
 
 
 _STATUS: Final = {"not-found": "400", "precondition-failed": "409", "resource-locked": "400"}
-
-
-def _is_about_rights(text: str) -> bool:
-    return " refused for user " in text
 
 
 def _shape(parts: list[str]) -> tuple[str, ...]:
@@ -288,6 +283,11 @@ def _reserved(session: Amqp10Session, kind: str, name: str) -> _Refused:
     return _Refused("403", f"{kind} '{name}' in vhost '{host}' starts with reserved prefix 'amq.'")
 
 
+def _check_exchange_name(name: str) -> None:
+    if not name:
+        raise _Refused("403", "operation not permitted on the default exchange")
+
+
 def _authorise_further(
     session: Amqp10Session, kind: str, name: str, arguments: Mapping[str, Any], argument: str
 ) -> None:
@@ -326,21 +326,13 @@ def _put_queue(session: Amqp10Session, parts: list[str], query: str, body: Any) 
     _check_name("queue", name)
     queues = session.virtual_host.queues
     if name.startswith("amq."):
-        raise _Refused(
-            "403", f"queue '{name}' in vhost '{session.virtual_host.name}' starts with reserved prefix 'amq.'"
-        )
+        raise _reserved(session, "queue", name)
     session.authorise("configure", "queue", name)
     arguments = options["arguments"]
     there = name in queues
     if not there:
         _authorise_further(session, "queue", name, arguments, "x-dead-letter-exchange")
-    declaration = QueueDeclaration(
-        owner=session.connection,
-        durable=options["durable"],
-        exclusive=options["exclusive"],
-        auto_delete=options["auto_delete"],
-        arguments=arguments,
-    )
+    declaration = QueueDeclaration(owner=session.connection, **options)
     try:
         queue = queues.declare(name, declaration)
     except ModelError as problem:
@@ -413,31 +405,19 @@ def _put_exchange(session: Amqp10Session, parts: list[str], query: str, body: An
         exchanges.type_called(options["type"])
     except ModelError as problem:
         raise _Refused("400", problem.text) from None
-    if not name:
-        raise _Refused("403", "operation not permitted on the default exchange")
+    _check_exchange_name(name)
     session.authorise("configure", "exchange", name)
     if name not in exchanges and name.startswith("amq."):
-        raise _Refused(
-            "403",
-            f"exchange '{name}' in vhost '{session.virtual_host.name}' starts with reserved prefix 'amq.'",
-        )
+        raise _reserved(session, "exchange", name)
     if name not in exchanges and session.choices.checks_further_rights:
         _authorise_further(session, "exchange", name, options["arguments"], "alternate-exchange")
-    exchanges.declare(
-        name,
-        options["type"],
-        durable=options["durable"],
-        auto_delete=options["auto_delete"],
-        internal=options["internal"],
-        arguments=options["arguments"],
-    )
+    exchanges.declare(name, options.pop("type"), **options)
     return "204", None
 
 
 def _delete_exchange(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
     name = parts[1]
-    if not name:
-        raise _Refused("403", "operation not permitted on the default exchange")
+    _check_exchange_name(name)
     if name.startswith("amq."):
         raise _reserved(session, "exchange", name)
     session.authorise("configure", "exchange", name)
@@ -451,26 +431,22 @@ def _delete_exchange(session: Amqp10Session, parts: list[str], query: str, body:
 def _destination(session: Amqp10Session, kind: str, name: str) -> Any:
     if kind == "queue":
         return session.virtual_host.queues.require(name, session.connection)
-    if not name:
-        raise _Refused("403", "operation not permitted on the default exchange")
+    _check_exchange_name(name)
     return session.virtual_host.exchanges.require(name)
 
 
-def _authorise_binding(session: Amqp10Session, source: str, kind: str, name: str, key: str) -> None:
+def _check_binding(session: Amqp10Session, source: str, kind: str, name: str, key: str) -> None:
+    """What is asked of each request about bindings."""
+    _check_exchange_name(source)
+    if kind == "exchange":
+        _check_exchange_name(name)
+    _check_name("binding", source)
+    _check_name("binding", name)
     session.authorise("write", kind, name)
     session.authorise("read", "exchange", source)
     exchange = session.virtual_host.exchanges.get(source)
     if exchange is not None and exchange.type_name == "topic":
         session.access.check_topic(session.user, session.virtual_host.name, "read", source, key)
-
-
-def _checked_binding(session: Amqp10Session, source: str, kind: str, name: str, key: str) -> None:
-    """What is asked of each request about bindings."""
-    if not source or (kind == "exchange" and not name):
-        raise _Refused("403", "operation not permitted on the default exchange")
-    _check_name("binding", source)
-    _check_name("binding", name)
-    _authorise_binding(session, source, kind, name, key)
 
 
 _BINDING_FIELDS: Final[Mapping[str, Any]] = {
@@ -487,7 +463,7 @@ def _post_binding(session: Amqp10Session, parts: list[str], query: str, body: An
         raise SessionCrash(f"a binding lacks {', '.join(sorted(missing))}")
     source = "" if said["source"] == "amq.default" else said["source"]
     name, key = said[f"destination_{kind}"], said["binding_key"]
-    _checked_binding(session, source, kind, name, key)
+    _check_binding(session, source, kind, name, key)
     session.virtual_host.bindings.bindable(source)
     destination = _destination(session, kind, name)
     session.virtual_host.bindings.bind(source, destination, key, said["arguments"])
@@ -527,21 +503,18 @@ def _shown_query(said: Mapping[str, str]) -> str:
     before = "missing 'dste' or 'dstq' in query: "
     pairs = [f'<<"{name}">> => <<"{value}">>' for name, value in sorted(said.items())]
     line = f"{before}#{{{','.join(pairs)}}}"
-    return (
-        line
-        if len(line) < _LINE
-        else f"{before}#{{{(',' + chr(10) + ' ' * len(before + '#{')).join(pairs)}}}"
-    )
+    indented = ",\n" + " " * len(before + "#{")
+    return line if len(line) < _LINE else f"{before}#{{{indented.join(pairs)}}}"
 
 
 def _between(session: Amqp10Session, source: str, kind: str, name: str, key: str) -> list[Binding]:
     exchange = session.virtual_host.exchanges.get(source)
-    if exchange is None:
-        return []
+    bindings = [] if exchange is None else exchange.bindings.values()
+    wanted = (kind, name, key)
     return [
         each
-        for each in exchange.bindings.values()
-        if each.destination.kind == kind and each.destination.name == name and each.routing_key == key
+        for each in bindings
+        if (each.destination.kind, each.destination.name, each.routing_key) == wanted
     ]
 
 
@@ -557,7 +530,7 @@ def _get_bindings(session: Amqp10Session, parts: list[str], query: str, body: An
         raise _Refused("400", _shown_query(said))
     name = said["dstq" if kind == "queue" else "dste"]
     if session.choices.checks_further_rights:
-        _checked_binding(session, said["src"], kind, name, said["key"])
+        _check_binding(session, said["src"], kind, name, said["key"])
     found = _between(session, said["src"], kind, name, said["key"])
     return "200", [
         {
@@ -578,7 +551,7 @@ def _delete_binding(session: Amqp10Session, parts: list[str], query: str, body: 
         raise _Refused("400", f"bad binding path segment '{segment}'")
     source, name, key = map(_decoded, found.group(1, 3, 4))
     kind = "queue" if found[2] == "q" else "exchange"
-    _checked_binding(session, source, kind, name, key)
+    _check_binding(session, source, kind, name, key)
     for each in _between(session, source, kind, name, key):
         if _arguments_hash(each.arguments) == found[5]:
             session.virtual_host.bindings.unbind(
