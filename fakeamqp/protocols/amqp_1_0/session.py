@@ -13,14 +13,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from fakeamqp.model.deliveries.delivery import Ledger, accept_all, reject_all, release_all
 from fakeamqp.model.erlang import Atom, pretty
 from fakeamqp.model.errors import AccessRefused, ModelError
 from fakeamqp.model.messages.message import Int64
-from fakeamqp.model.tap import report_settled
-from fakeamqp.model.virtual_host.firehose import PublishSource
 from fakeamqp.protocols.amqp_1_0 import management
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
@@ -42,14 +40,14 @@ from fakeamqp.protocols.amqp_1_0.replies import (
 from fakeamqp.protocols.amqp_1_0.sending import SendingLink
 from fakeamqp.protocols.amqp_1_0.serial import MASK, beyond, difference
 from fakeamqp.protocols.amqp_1_0.values import term, untyped
+from fakeamqp.protocols.base.channel import ReportingSession
 
 if TYPE_CHECKING:
-    from fakeamqp.model.access import AccessControl, Action, User
+    from fakeamqp.model.access import AccessControl, User
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState
-    from fakeamqp.model.tap import Settlement
     from fakeamqp.model.virtual_host import VirtualHost
     from fakeamqp.protocols.amqp_1_0.choices import Amqp10Choices
     from fakeamqp.protocols.amqp_1_0.server_connection import Amqp10Connection
@@ -61,7 +59,7 @@ _KEEPS_ANNOTATIONS: Final = "quorum"
 """The type of queues that keep the annotations of a modified outcome."""
 
 
-class Amqp10Session:
+class Amqp10Session(ReportingSession):
     """One session on one channel; it ends with its connection."""
 
     def __init__(self, connection: Amqp10Connection, channel: int, begin: c.Begin) -> None:
@@ -114,32 +112,6 @@ class Amqp10Session:
     # --- what the model and its inspectors see --------------------------------------------------------
 
     @property
-    def name(self) -> str:
-        return self.connection.name
-
-    @property
-    def number(self) -> int:
-        return self.channel
-
-    @property
-    def source(self) -> PublishSource:
-        """What copies of the firehose say of the session."""
-        return PublishSource(self.connection.name, self.channel, self.user.name)
-
-    @property
-    def mode(self) -> Literal["confirm", "tx", "dtx"] | None:
-        return None
-
-    @property
-    def prefetch(self) -> tuple[int, int]:
-        return (0, 0)
-
-    @property
-    def credit(self) -> None:
-        """Links share no credit."""
-        return
-
-    @property
     def consumers(self) -> Mapping[str, Subscription]:
         links = [each for each in self.sending.values() if isinstance(each, SendingLink)]
         return {each.subscription.tag: each.subscription for each in links}
@@ -153,10 +125,6 @@ class Amqp10Session:
     @property
     def unfinished(self) -> int:
         return sum(each.unfinished for each in self.receiving.values())
-
-    @property
-    def ledgers(self) -> tuple[Ledger, ...]:
-        return (self.ledger,)
 
     # --- begin and end --------------------------------------------------------------------------------
 
@@ -632,10 +600,6 @@ class Amqp10Session:
 
     # --- rights, and what the tap is told ---------------------------------------------------------------
 
-    def authorise(self, action: Action, kind: str, name: str) -> None:
-        """AccessRefused if the user lacks a permission."""
-        self.access.check(self.user, self.virtual_host.name, action, kind, name)
-
     def check_links(self, user: User) -> None:
         """End the session if a link lacks a permission that it was attached with."""
         self.user = user
@@ -648,33 +612,6 @@ class Amqp10Session:
                     self.authorise("read", "queue", link.subscription.queue.name)
         except AccessRefused as problem:
             self.fail(EndFault(condition_of(problem), shown_text(problem)))
-
-    def note(self, event: str, **facts: object) -> None:
-        if self.broker.tap is not None:
-            self.virtual_host.report(
-                event,
-                session=str(self.channel),
-                connection=self.connection.name,
-                channel=self.channel,
-                **facts,
-            )
-
-    def note_consumer(
-        self, event: Literal["consumer added", "consumer ended"], which: Subscription, **facts: object
-    ) -> None:
-        self.virtual_host.report(
-            event,
-            queue=which.queue.name,
-            consumer=which.tag,
-            connection=self.connection.name,
-            channel=self.channel,
-            **facts,
-        )
-
-    def note_settled(self, event: Settlement, deliveries: Sequence[Delivery]) -> None:
-        tap = self.broker.tap
-        if tap is not None and deliveries:
-            report_settled(tap, event, deliveries, self.connection, self.channel)
 
 
 def _shown_state(state: Any, before: str = "") -> str:
