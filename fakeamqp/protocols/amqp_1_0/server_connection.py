@@ -16,31 +16,12 @@ from fakeamqp.model.erlang import Atom, pretty
 from fakeamqp.model.errors import ModelError, NotAllowed
 from fakeamqp.protocols.amqp_1_0 import opening
 from fakeamqp.protocols.amqp_1_0.choices import Amqp10Choices
-from fakeamqp.protocols.amqp_1_0.codec import composites as c
+from fakeamqp.protocols.amqp_1_0.codec import composites as c, frames
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError, FieldError, FramingError
-from fakeamqp.protocols.amqp_1_0.codec.frames import (
-    AMQP,
-    BEGINS_HEADER,
-    DATA_OFFSET,
-    DATA_OFFSET_SHIFT,
-    EMPTY_FRAME,
-    FRAME_HEADER,
-    HEADER_KIND,
-    HEADER_SIZE,
-    PROTOCOL_HEADER,
-    SASL,
-    SASL_HEADER,
-    frame,
-    frame_body,
-)
+from fakeamqp.protocols.amqp_1_0.codec.frames import AMQP, HEADER_SIZE, SASL, SASL_HEADER, frame
 from fakeamqp.protocols.amqp_1_0.replies import CloseFault, Fault, Reply, SessionCrash, condition_of, error
 from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
-from fakeamqp.protocols.amqp_1_0.states import (
-    BEFORE_OPEN,
-    CONNECTION_TRANSITIONS,
-    ENDED,
-    LOGGING_IN,
-)
+from fakeamqp.protocols.amqp_1_0.states import BEFORE_OPEN, CONNECTION_TRANSITIONS, ENDED, LOGGING_IN
 from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.protocols.base.connection_states import ConnectionState
 from fakeamqp.protocols.base.server_connection import ServerConnection
@@ -60,11 +41,9 @@ _log = logging.getLogger("fakeamqp")
 
 _CLOSE_TIMEOUT: Final = 30.0
 _LARGEST_BEFORE_OPEN: Final = 8192
-_CLOSE: Final = b"\0\x53\x18"
-"""How the body of close begins."""
 _OF_CONNECTIONS: Final = ("open", "begin", "close")
 """Frames that the connection takes where there is no session."""
-_unpack_header = FRAME_HEADER.unpack_from
+_unpack_header = frames.FRAME_HEADER.unpack_from
 
 
 class Amqp10Connection(ServerConnection):
@@ -73,6 +52,7 @@ class Amqp10Connection(ServerConnection):
     protocol = "1-0"
     paced: ClassVar[bool] = True
 
+    CLOSE_ANSWER: ClassVar[bytes] = b"\0\x53\x18"
     TRANSITIONS: ClassVar[ConnectionTransitions] = CONNECTION_TRANSITIONS
     MECHANISMS: ClassVar[Mapping[str, type[Mechanism]]] = opening.ALL_MECHANISMS
 
@@ -89,7 +69,7 @@ class Amqp10Connection(ServerConnection):
             peer,
             notify,
             mechanisms=self._ordered(state.personality.mechanisms),
-            heartbeat=EMPTY_FRAME,
+            heartbeat=frames.EMPTY_FRAME,
             version="AMQP {}-{}-{}-{}".format(*SASL_HEADER[4:]),
         )
         self.container_id: str = ""
@@ -189,10 +169,10 @@ class Amqp10Connection(ServerConnection):
                 while end - position >= HEADER_SIZE:
                     framed = False
                     size, offset, kind, channel = _unpack_header(data, position)
-                    if size == BEGINS_HEADER:
+                    if size == frames.BEGINS_HEADER:
                         payload = data[position + 4 : position + HEADER_SIZE]
                         position += HEADER_SIZE
-                        kind, channel = HEADER_KIND, 0
+                        kind, channel = frames.HEADER_KIND, 0
                     else:
                         self._check_frame(size, offset)
                         stop = position + size
@@ -201,8 +181,8 @@ class Amqp10Connection(ServerConnection):
                             break
                         payload = data[position + HEADER_SIZE : stop]
                         position = stop
-                        if offset != DATA_OFFSET:
-                            kind |= offset << DATA_OFFSET_SHIFT
+                        if offset != frames.DATA_OFFSET:
+                            kind |= offset << frames.DATA_OFFSET_SHIFT
                     framed = True
                     needed = HEADER_SIZE
                     if tap is None or not tap.received(self, kind, channel, payload):
@@ -220,44 +200,30 @@ class Amqp10Connection(ServerConnection):
             if self._unframed:
                 self._receive_unframed(data[position + HEADER_SIZE :])
                 return
-        rest = end - position
-        if rest:
-            self._partial.append(data[position:] if position else data)
-            self._partial_size += rest
-            self._needed = needed
+        self._keep(data, position, needed)
 
     def _check_frame(self, size: int, offset: int) -> None:
         if size < HEADER_SIZE:
             raise FramingError(f"frame size ({size} bytes) < minimum frame size ({HEADER_SIZE} bytes)")
-        if offset < DATA_OFFSET:
-            raise FramingError(f"data offset ({offset}) < minimum data offset ({DATA_OFFSET})")
+        if offset < frames.DATA_OFFSET:
+            raise FramingError(f"data offset ({offset}) < minimum data offset ({frames.DATA_OFFSET})")
         if offset * 4 > size:
             raise FramingError(f"data offset ({offset * 4} bytes) > frame size ({size} bytes)")
         limit = self.max_frame_size
         if self.state in BEFORE_OPEN:
             limit = min(limit, _LARGEST_BEFORE_OPEN)
         if size > limit:
-            raise CloseFault(
-                Reply.FRAMING_ERROR, f"frame size ({size} bytes) > maximum frame size ({limit} bytes)"
-            )
-
-    def _receive_unframed(self, data: bytes) -> None:
-        """After broken framing, search the input for the client's close only."""
-        if _CLOSE in data:
-            self._finish("close confirmed after broken framing")
-        else:
-            self._partial = [data[-len(_CLOSE) + 1 :]]
-            self._partial_size = len(self._partial[0])
-            self._needed = 0
+            text = f"frame size ({size} bytes) > maximum frame size ({limit} bytes)"
+            raise CloseFault(Reply.FRAMING_ERROR, text)
 
     def _receive_frame(self, kind: int, channel: int, payload: bytes) -> None:
-        payload = frame_body(kind, payload)
+        payload = frames.frame_body(kind, payload)
         kind &= 0x1FF
-        if kind == HEADER_KIND:
+        if kind == frames.HEADER_KIND:
             self.enter("protocol-header")
-            if payload != PROTOCOL_HEADER[4:]:
+            if payload != frames.PROTOCOL_HEADER[4:]:
                 raise FramingError(f"{payload!r} is not the protocol header of AMQP 1.0")
-            self.outbox.write(PROTOCOL_HEADER)
+            self.outbox.write(frames.PROTOCOL_HEADER)
             return
         if not payload:
             self.note_idle(HEADER_SIZE)
@@ -309,10 +275,8 @@ class Amqp10Connection(ServerConnection):
     def _receive_in_session(self, channel: int, body: c.Composite, payload: bytes) -> None:
         """Hand a frame to its session. What has none is ignored, as RabbitMQ does (measured)."""
         if channel > self.channel_max:
-            raise CloseFault(
-                Reply.FRAMING_ERROR,
-                f"channel number ({channel}) exceeds maximum channel number ({self.channel_max})",
-            )
+            text = f"channel number ({channel}) exceeds maximum channel number ({self.channel_max})"
+            raise CloseFault(Reply.FRAMING_ERROR, text)
         session = self.sessions.get(channel)
         if session is not None:
             session.receive(body, payload)

@@ -543,7 +543,7 @@ class Amqp10Session(ReportingSession):
             self._ahead += 1
             self._renew_window()
 
-    def count(self, handle: int, transfers: int) -> None:
+    def skip(self, handle: int, transfers: int) -> None:
         """Count a message of the client that is not carried out."""
         ahead = min(transfers, self._ahead)
         self._ahead -= ahead
@@ -554,7 +554,7 @@ class Amqp10Session(ReportingSession):
             link.count()
 
     def uncount(self, handle: int, transfers: int) -> None:
-        """Undo `count`, for a message that the client has not sent."""
+        """Undo `skip`, for a message that the client has not sent."""
         self.next_incoming_id = (self.next_incoming_id - transfers) & MASK
         self.incoming_window += transfers
         link = self.receiving.get(handle)
@@ -574,7 +574,7 @@ class Amqp10Session(ReportingSession):
         self.remote_window -= transfers
         return self.take_delivery_id()
 
-    def withhold(self, delivery_id: int, transfers: int) -> int:
+    def withhold_delivery(self, delivery_id: int, transfers: int) -> int:
         """The client does not get a delivery now: the next one has its id. Returns the key to resume it."""
         if delivery_id != (self.next_delivery_id - 1) & MASK:
             return delivery_id

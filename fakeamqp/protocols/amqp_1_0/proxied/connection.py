@@ -19,13 +19,9 @@ from fakeamqp.protocols.amqp_1_0.codec.types import UInt
 from fakeamqp.protocols.amqp_1_0.dialect import DIALECT
 from fakeamqp.protocols.amqp_1_0.dialect.groups import destination
 from fakeamqp.protocols.amqp_1_0.messages import SectionProperties, read_message
-from fakeamqp.protocols.amqp_1_0.proxied.session import (
-    MASK,
-    HeldDelivery,
-    ProxiedLink,
-    ProxiedSession,
-)
+from fakeamqp.protocols.amqp_1_0.proxied.session import HeldDelivery, ProxiedLink, ProxiedSession
 from fakeamqp.protocols.amqp_1_0.replies import Reply, error
+from fakeamqp.protocols.amqp_1_0.serial import MASK
 from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.protocols.base.proxied.client_leg import ClientLeg, log
 

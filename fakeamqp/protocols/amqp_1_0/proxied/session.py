@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.types import UInt
 from fakeamqp.protocols.amqp_1_0.dialect.groups import destination
+from fakeamqp.protocols.amqp_1_0.serial import MASK, wrapped
 
 if TYPE_CHECKING:
     from fakeamqp.model.messages.message import Message
     from fakeamqp.protocols.amqp_1_0.addresses import Destination
 
-MASK: Final = 0xFFFFFFFF
 _AHEAD: Final = 0x40000000
 """How far the delivery ids of duplicates are ahead. RabbitMQ compares ids, as far as they are not half of all
 numbers apart (measured on 4.3.6 and 4.0.5)."""
@@ -138,8 +138,9 @@ class ProxiedSession:
 
     # --- messages of the client -------------------------------------------------------------------------
 
-    def skip(self, link: ProxiedLink | None, transfers: int) -> None:
+    def skip(self, handle: int, transfers: int) -> None:
         """The broker does not get a message."""
+        link = self.by_handle.get(handle)
         self.shift_in += transfers
         self.next_in = (self.next_in + transfers) & MASK
         if link is not None:
@@ -166,7 +167,7 @@ class ProxiedSession:
     @property
     def window_left(self) -> int:
         """How many transfers the broker still takes."""
-        return _serial(self.window_end - (self.next_in - self.shift_in))
+        return wrapped(self.window_end - (self.next_in - self.shift_in))
 
     def regrant(self, link: ProxiedLink) -> c.Flow | None:
         """The credit and the window that the broker has granted, where the client has half of them left."""
@@ -214,7 +215,7 @@ class ProxiedSession:
         self.next_out = (self.next_out + deliveries * transfers) & MASK
         link.shift += deliveries
 
-    def withhold(self, number: int, transfers: int) -> int:
+    def withhold_delivery(self, number: int, transfers: int) -> int:
         """The client does not get the latest delivery now. Returns the key to resume it."""
         if self._last is None or self._last[0] != number:
             return number
@@ -225,12 +226,12 @@ class ProxiedSession:
         self._last = ((number - 1) & MASK, held)
         return MASK + self._withheld
 
-    def resume(self, key: int, transfers: int) -> int:
+    def resume_delivery(self, key: int, transfers: int) -> int:
         """The client gets a withheld delivery now. Returns its id."""
         held = self.held.pop(key, None)
         return key if held is None or key <= MASK else self._next(held, transfers)
 
-    def spare(self, transfers: int) -> int:
+    def spare_delivery(self, transfers: int) -> int:
         """The id of a duplicate of the latest delivery."""
         assert self._last is not None
         return self._next(self._last[1]._replace(broker_id=None), transfers)
@@ -249,7 +250,7 @@ class ProxiedSession:
     def holds(self, body: c.Disposition) -> list[tuple[int, HeldDelivery]]:
         """The deliveries that a disposition concerns, by the client's ids."""
         last = body.first if body.last is None else body.last
-        count = _serial(last - body.first) + 1
+        count = wrapped(last - body.first) + 1
         return [(number, each) for number, each in self.held.items() if 0 <= number - body.first < count]
 
     def settle(
@@ -282,10 +283,6 @@ class ProxiedSession:
 
 class _Ledger(NamedTuple):
     outstanding: Mapping[int, HeldDelivery]
-
-
-def _serial(difference: int) -> int:
-    return ((difference + 0x80000000) & MASK) - 0x80000000
 
 
 def _runs(body: c.Disposition, ids: Iterable[int]) -> list[c.Disposition]:
