@@ -17,25 +17,13 @@ from urllib.parse import unquote_to_bytes
 from uuid import UUID
 
 from fakeamqp.model.messages.message import Int64
+from fakeamqp.protocols.amqp_1_0 import values as v
 from fakeamqp.protocols.amqp_1_0.addresses import QUEUES
 from fakeamqp.protocols.amqp_1_0.choices import Amqp10Choices
 from fakeamqp.protocols.amqp_1_0.codec import types as t
 from fakeamqp.protocols.amqp_1_0.codec.composites import SECTIONS, Header, Properties, class_of_value
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
-from fakeamqp.protocols.amqp_1_0.values import (
-    Unconvertible,
-    annotation_of,
-    application_property_of,
-    deaths_of,
-    has_decimal,
-    header_of,
-    seconds,
-    signed,
-    table_of_deaths,
-    term,
-    text_or_binary,
-    untyped,
-)
+from fakeamqp.protocols.amqp_1_0.values import Unconvertible
 from fakeamqp.protocols.base.codec import encoded, ttl as ttl_of
 
 if TYPE_CHECKING:
@@ -64,7 +52,7 @@ _TURN: Final = 1 << 64
 
 
 class UnreadableMessage(DecodeError):
-    """A message whose sections cannot be read; `terms` are an Erlang term, or the members of a tuple."""
+    """A message whose sections cannot be read; `terms` are an Erlang v.term, or the members of a tuple."""
 
     def __init__(self, *terms: str) -> None:
         super().__init__(terms[0] if len(terms) == 1 else f"{{{','.join(terms)}}}")
@@ -285,7 +273,7 @@ class SectionProperties:
     @property
     def timestamp(self) -> int | None:
         milliseconds = self.fields.creation_time
-        return seconds(milliseconds) % _TURN if isinstance(milliseconds, t.Milliseconds) else None
+        return v.seconds(milliseconds) % _TURN if isinstance(milliseconds, t.Milliseconds) else None
 
     @property
     def type(self) -> str | None:
@@ -299,7 +287,7 @@ class SectionProperties:
         if octets is None or len(octets) > _LONGEST_SHORT:
             return None
         text = octets.decode("utf-8", "surrogateescape") if isinstance(octets, bytes) else ""
-        return text if isinstance(text_or_binary(text), str) else None
+        return text if isinstance(v.text_or_binary(text), str) else None
 
     @property
     def app_id(self) -> str | None:
@@ -319,7 +307,7 @@ class SectionProperties:
 
         def convert(name: str, value: Any) -> None:
             try:
-                kept, value = header_of(value, drops=drops)
+                kept, value = v.header_of(value, drops=drops)
             except Unconvertible:
                 if strict:
                     raise
@@ -329,7 +317,7 @@ class SectionProperties:
 
         for name, value in {**self.annotations, **self.added}.items():
             if name == DEATHS:
-                deaths = table_of_deaths(value)
+                deaths = v.table_of_deaths(value)
                 if deaths is not None:
                     found["x-death"] = deaths
             elif name == _X_CC:
@@ -372,7 +360,7 @@ class SectionProperties:
             if isinstance(value, t.Char):
                 found[str(name)] = ord(value)
             else:
-                found[str(name)] = float(value) if isinstance(value, float) else untyped(value)
+                found[str(name)] = float(value) if isinstance(value, float) else v.untyped(value)
         return found
 
     # --- changing -----------------------------------------------------------------------------------------
@@ -405,9 +393,9 @@ class SectionProperties:
         for name, value in changes.items():
             key = annotation_key(name)
             if key is not None:
-                added[key] = deaths_of(value) if key == DEATHS else annotation_of(value)
+                added[key] = v.deaths_of(value) if key == DEATHS else v.annotation_of(value)
             else:
-                application[name] = application_property_of(value)
+                application[name] = v.application_property_of(value)
                 changes_application = True
         copy = self._changed(annotations=annotations, added=added)
         if changes_application:
@@ -519,7 +507,7 @@ FIELDS: dict[str, tuple[str, Any]] = {
     "correlation_id": ("correlation_id", _message_id),
     "message_id": ("message_id", _message_id),
     "reply_to": ("reply_to", str),
-    "timestamp": ("creation_time", lambda time: t.Milliseconds(signed(time * 1000))),
+    "timestamp": ("creation_time", lambda time: t.Milliseconds(v.signed(time * 1000))),
     "user_id": ("user_id", encoded),
     "app_id": ("group_id", str),
 }
@@ -607,7 +595,7 @@ def _take_basic(properties: SectionProperties) -> None:
         properties.priority = int(priority)
     if properties.ttl is None and type(ttl) is str and ttl.isdecimal():
         properties.ttl = int(ttl)
-    decimals = not properties.choices.drops_decimals and has_decimal(annotations)
+    decimals = not properties.choices.drops_decimals and v.has_decimal(annotations)
     properties.unwritable = decimals or None in annotations.values()
 
 
@@ -708,7 +696,7 @@ def checked_annotations(value: Any) -> dict[Any, Any]:
         raise DecodeError("annotations are a map")
     for key in value:
         if not isinstance(key, t.Symbol) or not key.startswith("x-"):
-            raise UnreadableMessage(f"{{reserved_annotation_key,{term(key)}}}")
+            raise UnreadableMessage(f"{{reserved_annotation_key,{v.term(key)}}}")
     _check_plain(value.values())
     return value
 

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState
+    from fakeamqp.model.tap import Settlement
     from fakeamqp.model.virtual_host import VirtualHost
     from fakeamqp.protocols.amqp_1_0.choices import Amqp10Choices
     from fakeamqp.protocols.amqp_1_0.server_connection import Amqp10Connection
@@ -222,9 +223,7 @@ class Amqp10Session(ReportingSession):
         if not self.open:
             return
         self.end_turn()
-        link = self.receiving.pop(handle, None) or self.sending.pop(handle, None)
-        if link is not None:
-            link.end()
+        self._drop(handle)
         self.send(c.Detach(handle=handle, closed=True, error=problem))
 
     def queue_deleted(self, name: str) -> None:
@@ -258,15 +257,8 @@ class Amqp10Session(ReportingSession):
             if number == (last + 1) & MASK and (following is state or following == state):
                 last = number
                 continue
-            self.send(
-                c.Disposition(
-                    role=role,
-                    first=first,
-                    last=None if first == last else last,
-                    settled=settled,
-                    state=state,
-                )
-            )
+            end = None if first == last else last
+            self.send(c.Disposition(role=role, first=first, last=end, settled=settled, state=state))
             first = last = number
             state = following
 
@@ -280,10 +272,8 @@ class Amqp10Session(ReportingSession):
     def _attach(self, body: c.Attach, payload: bytes) -> None:
         handle = body.handle
         if handle > self.handle_max:
-            raise EndFault(
-                Reply.FRAMING_ERROR,
-                f"link handle value ({handle}) exceeds maximum link handle value ({self.handle_max})",
-            )
+            text = f"link handle value ({handle}) exceeds maximum link handle value ({self.handle_max})"
+            raise EndFault(Reply.FRAMING_ERROR, text)
         if handle in self.receiving or handle in self.sending:
             if self.choices.handle_in_use_ends_session:
                 raise EndFault(Reply.HANDLE_IN_USE, f"handle {handle} is already associated with a link")
@@ -292,9 +282,7 @@ class Amqp10Session(ReportingSession):
         try:
             if body.unsettled or body.incomplete_unsettled:
                 raise LinkFault(Reply.NOT_IMPLEMENTED, "Link recovery not supported")
-            if body.or_default("rcv_settle_mode") == SECOND and (
-                body.or_default("snd_settle_mode") != SETTLED
-            ):
+            if body.rcv_settle_mode == SECOND and body.snd_settle_mode != SETTLED:
                 raise LinkFault(Reply.NOT_IMPLEMENTED, "rcv-settle-mode second not supported")
             if management.concerns(body, source, target):
                 management.attach(self, body, source, target)
@@ -352,22 +340,17 @@ class Amqp10Session(ReportingSession):
         handle = body.handle
         if handle is None:
             return
-        link = self.sending.get(handle)
-        if link is not None:
-            link.flow(body)
-        elif handle in self.receiving:
-            self.receiving[handle].flow(body)
-        else:
+        link = self.sending.get(handle) or self.receiving.get(handle)
+        if link is None:
             raise EndFault(Reply.UNATTACHED_HANDLE, f"Unattached link handle: {handle}")
+        link.flow(body)
 
     def _client_window(self, body: c.Flow) -> None:
         """Take the client's window, and send what it admits (1-0/flow/session)."""
         seen = self.choices.first_transfer_id if body.next_incoming_id is None else body.next_incoming_id
         if difference(seen, self.next_outgoing_id) > 0:
-            raise EndFault(
-                Reply.WINDOW_VIOLATION,
-                f"next-incoming-id from FLOW ({seen}) leads next-outgoing-id ({self.next_outgoing_id})",
-            )
+            text = f"next-incoming-id from FLOW ({seen}) leads next-outgoing-id ({self.next_outgoing_id})"
+            raise EndFault(Reply.WINDOW_VIOLATION, text)
         self.remote_window = beyond(seen, body.incoming_window, self.next_outgoing_id)
         self.next_incoming_id = body.next_outgoing_id
         self.remote_outgoing_window = body.outgoing_window
@@ -379,9 +362,12 @@ class Amqp10Session(ReportingSession):
             self._waiting.append(frames)
             self._send_waiting()
             return
-        self.remote_window -= len(frames)
-        self.next_outgoing_id = (self.next_outgoing_id + len(frames)) & MASK
+        self._count_sent(len(frames))
         self.connection.outbox.write(b"".join(frames))
+
+    def _count_sent(self, transfers: int) -> None:
+        self.remote_window -= transfers
+        self.next_outgoing_id = (self.next_outgoing_id + transfers) & MASK
 
     def take_delivery_id(self) -> int:
         """The id of the next delivery to the client."""
@@ -402,8 +388,7 @@ class Amqp10Session(ReportingSession):
                 break
             waiting.popleft()
             count = min(len(frames), self.remote_window)
-            self.remote_window -= count
-            self.next_outgoing_id = (self.next_outgoing_id + count) & MASK
+            self._count_sent(count)
             if count < len(frames):
                 waiting.appendleft(frames[count:])
             # All at once: a fault concerns the whole of a message.
@@ -466,9 +451,8 @@ class Amqp10Session(ReportingSession):
             self.tolerated -= 1
         else:
             excess = self.choices.incoming_window if self.stopped else 0
-            raise EndFault(
-                Reply.WINDOW_VIOLATION, f"incoming window violation (tolerated excess tranfers: {excess})"
-            )
+            text = f"incoming window violation (tolerated excess tranfers: {excess})"
+            raise EndFault(Reply.WINDOW_VIOLATION, text)
 
     def _renew_window(self) -> None:
         """Grant the client's window anew when half of it is used, except during an alarm."""
@@ -508,8 +492,7 @@ class Amqp10Session(ReportingSession):
         if count <= len(outstanding):
             ids = [(first + each) & MASK for each in range(count)]
             return [outstanding.pop(each) for each in ids if each in outstanding]
-        ids = [each for each in outstanding if (each - first) & MASK < count]
-        return [outstanding.pop(each) for each in ids]
+        return [outstanding.pop(each) for each in [*outstanding] if (each - first) & MASK < count]
 
     def held(self, body: c.Disposition) -> list[Delivery]:
         """The deliveries that a disposition concerns."""
@@ -570,8 +553,7 @@ class Amqp10Session(ReportingSession):
 
     def spare_delivery(self, transfers: int) -> int:
         """A delivery id for a copy of a delivery; settling it has no effect."""
-        self.next_outgoing_id = (self.next_outgoing_id + transfers) & MASK
-        self.remote_window -= transfers
+        self._count_sent(transfers)
         return self.take_delivery_id()
 
     def withhold_delivery(self, delivery_id: int, transfers: int) -> int:
@@ -579,8 +561,7 @@ class Amqp10Session(ReportingSession):
         if delivery_id != (self.next_delivery_id - 1) & MASK:
             return delivery_id
         self.next_delivery_id = delivery_id
-        self.next_outgoing_id = (self.next_outgoing_id - transfers) & MASK
-        self.remote_window += transfers
+        self._count_sent(-transfers)
         self._withheld += 1
         key = MASK + self._withheld
         delivery = self.ledger.outstanding.pop(delivery_id, None)
@@ -626,21 +607,6 @@ def _shown_state(state: Any, before: str = "") -> str:
 # --- outcomes -----------------------------------------------------------------------------------------------
 
 
-def _accept(session: Amqp10Session, deliveries: list[Delivery], state: c.Accepted) -> None:
-    session.note_settled("acked", deliveries)
-    accept_all(deliveries)
-
-
-def _reject(session: Amqp10Session, deliveries: list[Delivery], state: c.Rejected) -> None:
-    session.note_settled("rejected", deliveries)
-    reject_all(deliveries)
-
-
-def _release(session: Amqp10Session, deliveries: list[Delivery], state: c.Released) -> None:
-    session.note_settled("requeued", deliveries)
-    release_all(deliveries)
-
-
 def _check_annotations(state: c.Modified) -> None:
     for name in state.message_annotations or {}:
         if not (isinstance(name, Symbol) and name.startswith("x-")):
@@ -663,10 +629,20 @@ def _modify(session: Amqp10Session, deliveries: list[Delivery], state: c.Modifie
         release_all(deliveries, ending="failed" if failed else "released")
 
 
+def _plainly(
+    event: Settlement, settle: Callable[[list[Delivery]], object]
+) -> Callable[[Amqp10Session, list[Delivery], Any], None]:
+    def carry_out(session: Amqp10Session, deliveries: list[Delivery], state: Any) -> None:
+        session.note_settled(event, deliveries)
+        settle(deliveries)
+
+    return carry_out
+
+
 _OUTCOMES: Final[Mapping[type[Any], Callable[[Amqp10Session, list[Delivery], Any], None]]] = {
-    c.Accepted: _accept,
-    c.Rejected: _reject,
-    c.Released: _release,
+    c.Accepted: _plainly("acked", accept_all),
+    c.Rejected: _plainly("rejected", reject_all),
+    c.Released: _plainly("requeued", release_all),
     c.Modified: _modify,
 }
 

@@ -13,19 +13,8 @@ from fakeamqp.model.erlang import Atom, Member, pretty, term as text_term
 from fakeamqp.model.errors import AccessRefused, ModelError, NotFound, PreconditionFailed, ResourceError
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.model.queues.classic import ClassicQueue
-from fakeamqp.protocols.amqp_1_0.addresses import (
-    QUEUES,
-    AddressedNode,
-    BadAddress,
-    BadVersionOne,
-    CrashingAddress,
-    Destination,
-    VersionOne,
-    destination_of,
-    queue_address,
-    queue_of_source,
-    version_one_endpoint,
-)
+from fakeamqp.protocols.amqp_1_0 import addresses as a
+from fakeamqp.protocols.amqp_1_0.addresses import BadAddress, Destination, VersionOne, destination_of
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.types import Array, Described, Symbol, UInt
 from fakeamqp.protocols.amqp_1_0.replies import LinkFault, Reply, SessionCrash, condition_of
@@ -123,7 +112,7 @@ def source_of(session: Amqp10Session, body: c.Attach, source: c.Source) -> Resol
         shown = Atom("undefined" if address is None else term(address))
         raise _refused(session, "bad_address", shown)
     try:
-        name = "" if address == QUEUES else queue_of_source(address)
+        name = "" if address == a.QUEUES else a.queue_of_source(address)
     except BadAddress:
         raise _refused(session, "bad_address", _utf8(address)) from None
     except VersionOne:
@@ -164,7 +153,9 @@ def _bound_queue(session: Amqp10Session, source: c.Source, destination: Destinat
 # --- version 1 ---------------------------------------------------------------------------------------------
 
 
-def _version_one(session: Amqp10Session, terminus: c.Source | c.Target, *, of_target: bool) -> AddressedNode:
+def _version_one(
+    session: Amqp10Session, terminus: c.Source | c.Target, *, of_target: bool
+) -> a.AddressedNode:
     """What an address of version 1 names, where these are permitted; its queue is declared."""
     address = terminus.address
     if not session.broker.features.permitted("amqp_address_v1"):
@@ -172,10 +163,10 @@ def _version_one(session: Amqp10Session, terminus: c.Source | c.Target, *, of_ta
     if type(address) is not str:
         raise _refused(session, "bad_address", Atom(term(address)))
     try:
-        endpoint = version_one_endpoint(address, of_target=of_target)
-    except CrashingAddress as problem:
+        endpoint = a.version_one_endpoint(address, of_target=of_target)
+    except a.CrashingAddress as problem:
         raise SessionCrash(f"no terminus is a {problem.kind}") from None
-    except BadVersionOne as problem:
+    except a.BadVersionOne as problem:
         term_of: tuple[str, ...] = (Atom("unknown_destination"), problem.shown)
         if problem.kind is not None:
             term_of = (Atom("invalid_destination"), Atom(problem.kind), problem.shown or Atom("[]"))
@@ -262,7 +253,7 @@ def _dynamic_queue(session: Amqp10Session, body: c.Attach) -> Queue:
 
 def _dynamic_fields(name: str) -> dict[str, Any]:
     return {
-        "address": queue_address(name),
+        "address": a.queue_address(name),
         "expiry_policy": _LINK_DETACH,
         "timeout": UInt(0),
         "dynamic": True,

@@ -190,8 +190,7 @@ class Open(
     "channel-max: ushort =65535, idle-time-out: uint, outgoing-locales: symbol multiple,"
     "incoming-locales: symbol multiple, offered-capabilities: symbol multiple,"
     "desired-capabilities: symbol multiple, properties: map",
-):
-    """Opens a connection: limits and properties of a peer."""
+): ...
 
 
 class Begin(
@@ -200,8 +199,7 @@ class Begin(
     fields="remote-channel: ushort, next-outgoing-id: uint mandatory, incoming-window: uint mandatory,"
     "outgoing-window: uint mandatory, handle-max: uint =4294967295, offered-capabilities: symbol multiple,"
     "desired-capabilities: symbol multiple, properties: map",
-):
-    """Begins a session on a channel."""
+): ...
 
 
 class Attach(
@@ -211,8 +209,7 @@ class Attach(
     "snd-settle-mode: ubyte =2, rcv-settle-mode: ubyte =0, source: *, target: *, unsettled: map,"
     "incomplete-unsettled: boolean =false, initial-delivery-count: uint, max-message-size: ulong,"
     "offered-capabilities: symbol multiple, desired-capabilities: symbol multiple, properties: map",
-):
-    """Attaches a link to a session."""
+): ...
 
 
 class Flow(
@@ -221,8 +218,7 @@ class Flow(
     fields="next-incoming-id: uint, incoming-window: uint mandatory, next-outgoing-id: uint mandatory,"
     "outgoing-window: uint mandatory, handle: uint, delivery-count: uint, link-credit: uint,"
     "available: uint, drain: boolean =false, echo: boolean =false, properties: map",
-):
-    """The windows of a session, and the credit of a link."""
+): ...
 
 
 class Transfer(
@@ -231,8 +227,7 @@ class Transfer(
     fields="handle: uint mandatory, delivery-id: uint, delivery-tag: binary, message-format: uint,"
     "settled: boolean, more: boolean =false, rcv-settle-mode: ubyte, state: *, resume: boolean =false,"
     "aborted: boolean =false, batchable: boolean =false",
-):
-    """A message, or a part of one; its sections follow."""
+): ...
 
 
 class Disposition(
@@ -240,24 +235,19 @@ class Disposition(
     code=0x15,
     fields="role: boolean mandatory, first: uint mandatory, last: uint, settled: boolean =false, state: *,"
     "batchable: boolean =false",
-):
-    """The state of deliveries."""
+): ...
 
 
-class Detach(Composite, code=0x16, fields="handle: uint mandatory, closed: boolean =false, error: error"):
-    """Detaches a link."""
+class Detach(Composite, code=0x16, fields="handle: uint mandatory, closed: boolean =false, error: error"): ...
 
 
-class End(Composite, code=0x17, fields="error: error"):
-    """Ends a session."""
+class End(Composite, code=0x17, fields="error: error"): ...
 
 
-class Close(Composite, code=0x18, fields="error: error"):
-    """Closes a connection."""
+class Close(Composite, code=0x18, fields="error: error"): ...
 
 
-class Error(Composite, code=0x1D, fields="condition: symbol mandatory, description: string, info: map"):
-    """Why a peer detaches, ends, closes or rejects."""
+class Error(Composite, code=0x1D, fields="condition: symbol mandatory, description: string, info: map"): ...
 
 
 # --- delivery states ---------------------------------------------------------------------------------------
@@ -265,28 +255,23 @@ class Error(Composite, code=0x1D, fields="condition: symbol mandatory, descripti
 
 class Received(
     Composite, code=0x23, fields="section-number: uint mandatory, section-offset: ulong mandatory"
-):
-    """How much of a message has come."""
+): ...
 
 
-class Accepted(Composite, code=0x24):
-    """The message was processed."""
+class Accepted(Composite, code=0x24): ...
 
 
-class Rejected(Composite, code=0x25, fields="error: error"):
-    """The message is invalid."""
+class Rejected(Composite, code=0x25, fields="error: error"): ...
 
 
-class Released(Composite, code=0x26):
-    """The message was not processed."""
+class Released(Composite, code=0x26): ...
 
 
 class Modified(
     Composite,
     code=0x27,
     fields="delivery-failed: boolean, undeliverable-here: boolean, message-annotations: map",
-):
-    """The message was not processed, and is changed."""
+): ...
 
 
 # --- termini -----------------------------------------------------------------------------------------------
@@ -298,8 +283,7 @@ class Source(
     fields="address: *, durable: uint =0, expiry-policy: symbol =session-end, timeout: uint =0,"
     "dynamic: boolean =false, dynamic-node-properties: map, distribution-mode: symbol, filter: map,"
     "default-outcome: *, outcomes: symbol multiple, capabilities: symbol multiple",
-):
-    """Where the messages of a link come from."""
+): ...
 
 
 class Target(
@@ -307,72 +291,57 @@ class Target(
     code=0x29,
     fields="address: *, durable: uint =0, expiry-policy: symbol =session-end, timeout: uint =0,"
     "dynamic: boolean =false, dynamic-node-properties: map, capabilities: symbol multiple",
-):
-    """Where the messages of a link go."""
+): ...
 
 
-class DeleteOnClose(Composite, code=0x2B):
-    """A dynamic node lives as long as its link."""
+class DeleteOnClose(Composite, code=0x2B): ...
 
 
-class DeleteOnNoLinks(Composite, code=0x2C):
-    """A dynamic node lives until it has no links."""
+class DeleteOnNoLinks(Composite, code=0x2C): ...
 
 
-class DeleteOnNoMessages(Composite, code=0x2D):
-    """A dynamic node lives until it has no messages."""
+class DeleteOnNoMessages(Composite, code=0x2D): ...
 
 
-class DeleteOnNoLinksOrMessages(Composite, code=0x2E):
-    """A dynamic node lives until it has neither links nor messages."""
+class DeleteOnNoLinksOrMessages(Composite, code=0x2E): ...
 
 
 # --- transactions, which RabbitMQ refuses ------------------------------------------------------------------
 
 
-class Coordinator(Composite, code=0x30, fields="capabilities: symbol multiple"):
-    """The target for transactions."""
+class Coordinator(Composite, code=0x30, fields="capabilities: symbol multiple"): ...
 
 
-class Declare(Composite, code=0x31, fields="global-id: *"):
-    """Begins a transaction."""
+class Declare(Composite, code=0x31, fields="global-id: *"): ...
 
 
-class Discharge(Composite, code=0x32, fields="txn-id: * mandatory, fail: boolean"):
-    """Ends a transaction."""
+class Discharge(Composite, code=0x32, fields="txn-id: * mandatory, fail: boolean"): ...
 
 
-class Declared(Composite, code=0x33, fields="txn-id: * mandatory"):
-    """A transaction has begun."""
+class Declared(Composite, code=0x33, fields="txn-id: * mandatory"): ...
 
 
-class TransactionalState(Composite, code=0x34, fields="txn-id: * mandatory, outcome: *"):
-    """The state of a delivery in a transaction."""
+class TransactionalState(Composite, code=0x34, fields="txn-id: * mandatory, outcome: *"): ...
 
 
 # --- SASL --------------------------------------------------------------------------------------------------
 
 
-class SaslMechanisms(Composite, code=0x40, fields="sasl-server-mechanisms: symbol mandatory multiple"):
-    """The mechanisms that a server offers."""
+class SaslMechanisms(Composite, code=0x40, fields="sasl-server-mechanisms: symbol mandatory multiple"): ...
 
 
 class SaslInit(
     Composite, code=0x41, fields="mechanism: symbol mandatory, initial-response: binary, hostname: string"
-):
-    """The mechanism that a client has chosen."""
+): ...
 
 
-class SaslChallenge(Composite, code=0x42, fields="challenge: binary mandatory"):
-    """A challenge of the server."""
+class SaslChallenge(Composite, code=0x42, fields="challenge: binary mandatory"): ...
 
 
-class SaslResponse(Composite, code=0x43, fields="response: binary mandatory"):
-    """A response of the client."""
+class SaslResponse(Composite, code=0x43, fields="response: binary mandatory"): ...
 
 
-class SaslOutcome(Composite, code=0x44, fields="code: ubyte mandatory, additional-data: binary"):
-    """Whether the login succeeded."""
+class SaslOutcome(Composite, code=0x44, fields="code: ubyte mandatory, additional-data: binary"): ...
 
 
 # --- sections ----------------------------------------------------------------------------------------------
@@ -382,8 +351,7 @@ class Header(
     Composite,
     code=0x70,
     fields="durable: boolean, priority: ubyte, ttl: uint, first-acquirer: boolean, delivery-count: uint",
-):
-    """The section about the transport of a message."""
+): ...
 
 
 class Properties(
@@ -392,8 +360,7 @@ class Properties(
     fields="message-id: *, user-id: binary, to: *, subject: string, reply-to: *, correlation-id: *,"
     "content-type: symbol, content-encoding: symbol, absolute-expiry-time: timestamp,"
     "creation-time: timestamp, group-id: string, group-sequence: uint, reply-to-group-id: string",
-):
-    """The section with the standard properties of a message."""
+): ...
 
 
 SECTIONS: dict[int, tuple[str, str]] = {

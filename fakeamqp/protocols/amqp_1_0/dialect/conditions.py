@@ -5,34 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+_COMMON: Final = (
+    *("internal-error", "not-found", "unauthorized-access", "decode-error", "resource-limit-exceeded"),
+    *("not-allowed", "invalid-field", "not-implemented", "resource-locked", "precondition-failed"),
+    *("resource-deleted", "illegal-state", "frame-size-too-small"),
+)
+_SCOPED: Final = {
+    "connection": ("forced", "framing-error", "redirect"),
+    "session": ("window-violation", "errant-link", "handle-in-use", "unattached-handle"),
+    "link": ("detach-forced", "transfer-limit-exceeded", "message-size-exceeded", "redirect", "stolen"),
+}
 CONDITIONS: Final = frozenset(
-    f"amqp:{name}"
-    for name in (
-        "internal-error",
-        "not-found",
-        "unauthorized-access",
-        "decode-error",
-        "resource-limit-exceeded",
-        "not-allowed",
-        "invalid-field",
-        "not-implemented",
-        "resource-locked",
-        "precondition-failed",
-        "resource-deleted",
-        "illegal-state",
-        "frame-size-too-small",
-        "connection:forced",
-        "connection:framing-error",
-        "connection:redirect",
-        "session:window-violation",
-        "session:errant-link",
-        "session:handle-in-use",
-        "session:unattached-handle",
-        "link:detach-forced",
-        "link:transfer-limit-exceeded",
-        "link:message-size-exceeded",
-        "link:redirect",
-        "link:stolen",
+    (
+        *(f"amqp:{name}" for name in _COMMON),
+        *(f"amqp:{scope}:{name}" for scope, names in _SCOPED.items() for name in names),
     )
 )
 """Those of the standard, part 2.8.14 to 2.8.18."""

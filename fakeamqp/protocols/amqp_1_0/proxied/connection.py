@@ -14,9 +14,9 @@ from fakeamqp.model.history import Publication
 from fakeamqp.model.messages.message import Message
 from fakeamqp.model.routing import PASSED_ON
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
-from fakeamqp.protocols.amqp_1_0.codec.frames import AMQP, FRAME_HEADER, HEADER_SIZE, SASL, frame, frame_body
-from fakeamqp.protocols.amqp_1_0.codec.types import UInt
+from fakeamqp.protocols.amqp_1_0.codec.frames import AMQP, FRAME_HEADER, HEADER_SIZE, SASL, frame
 from fakeamqp.protocols.amqp_1_0.dialect import DIALECT
+from fakeamqp.protocols.amqp_1_0.dialect.frames import decode
 from fakeamqp.protocols.amqp_1_0.dialect.groups import destination
 from fakeamqp.protocols.amqp_1_0.messages import SectionProperties, read_message
 from fakeamqp.protocols.amqp_1_0.proxied.session import HeldDelivery, ProxiedLink, ProxiedSession
@@ -131,15 +131,7 @@ class ProxiedAmqp10Connection(ClientLeg):
     def stop(self, session: ProxiedSession, stopped: bool) -> None:
         """Close the window of a session for publishers, or open it again."""
         session.stopped = stopped
-        self.send(
-            session.number,
-            c.Flow(
-                next_incoming_id=UInt(session.next_in),
-                incoming_window=UInt(0 if stopped else max(0, session.window_left)),
-                next_outgoing_id=UInt(session.next_out),
-                outgoing_window=UInt(MASK),
-            ),
-        )
+        self.send(session.number, session.flow())
 
     # --- the client's bytes -----------------------------------------------------------------------------
 
@@ -157,7 +149,7 @@ class ProxiedAmqp10Connection(ClientLeg):
 
     def take(self, frames: bytes, *, counted: bool = True) -> None:
         """Forward whole frames of the client that a fault had kept. A duplicate is not `counted`."""
-        duplicate: UInt | None = None
+        duplicate: int | None = None
         parts: list[bytes] = []
         cut = list(Amqp10FrameCutter().cut(frames))
         for kind, number, payload, octets in cut:
@@ -340,25 +332,25 @@ class ProxiedAmqp10Connection(ClientLeg):
         said: list[c.Composite] = []
         if link is None and isinstance(body, c.Attach):
             sends = body.role is False
-            link = session.by_handle[int(handle)] = ProxiedLink(body)
+            link = session.by_handle[handle] = ProxiedLink(body)
             link.closing = {"client"}
             answer = c.Attach(name=body.name, handle=handle, role=sends)
             if sends:
                 answer.source = c.composite_or_value(body.source)
             else:
-                answer.target, answer.initial_delivery_count = c.composite_or_value(body.target), UInt(0)
+                answer.target, answer.initial_delivery_count = c.composite_or_value(body.target), 0
             said.append(answer)
         elif link is None or link.closing:
             return
         else:
             link.closing = {"client", "broker"}
-        said.append(c.Detach(handle=UInt(handle), closed=True, error=error(condition, text)))
+        said.append(c.Detach(handle=handle, closed=True, error=error(condition, text)))
         if session.open:
             self.send_all(session, said)
         else:
             session.deferred += said
         if "broker" in link.closing:
-            self.tell_broker(session.number, c.Detach(handle=UInt(handle), closed=True))
+            self.tell_broker(session.number, c.Detach(handle=handle, closed=True))
 
     def send_all(self, session: ProxiedSession, said: list[c.Composite]) -> None:
         """Send performatives of the proxy to the client, and forget them."""
@@ -409,14 +401,7 @@ class ProxiedAmqp10Connection(ClientLeg):
 
 def _decoded(kind: int, payload: bytes) -> tuple[Any, bytes]:
     """A performative and what follows it; None for a frame that has none or cannot be read."""
-    if kind & 0x1FF not in (AMQP, SASL) or not payload:
-        return None, b""
-    octets = frame_body(kind, payload)
-    try:
-        body, end = c.read_body(octets)
-    except WireError:
-        return None, b""
-    return body, octets[end:]
+    return decode(kind, payload) or (None, b"")
 
 
 def _framed(number: int, body: c.Composite) -> bytes:
@@ -433,7 +418,7 @@ def _message(octets: bytes) -> tuple[SectionProperties, bytes]:
 def _delivery(held: HeldDelivery, number: int, delivery_id: int) -> tuple[Any, ...]:
     """The values of an event about a delivery, its message first."""
     queue = held.link.source_queue or ""
-    return held.message, queue, str(int(held.link.handle)), number, delivery_id
+    return held.message, queue, str(held.link.handle), number, delivery_id
 
 
 class Frame(NamedTuple):
@@ -507,7 +492,7 @@ _OF_CONNECTION: tuple[dict[type[Any], Callable[[ProxiedAmqp10Connection, int, An
 
 
 def _attach(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
-    given.session.by_handle[int(given.body.handle)] = ProxiedLink(given.body)
+    given.session.by_handle[given.body.handle] = ProxiedLink(given.body)
     return True
 
 
@@ -526,10 +511,10 @@ def _shifted(body: c.Flow, incoming: int, outgoing: int, count: int) -> Passes:
     if not (incoming or outgoing or count):
         return True
     if body.next_incoming_id is not None:
-        body.next_incoming_id = UInt((body.next_incoming_id + incoming) & MASK)
-    body.next_outgoing_id = UInt((body.next_outgoing_id + outgoing) & MASK)
+        body.next_incoming_id = (body.next_incoming_id + incoming) & MASK
+    body.next_outgoing_id = (body.next_outgoing_id + outgoing) & MASK
     if body.delivery_count is not None:
-        body.delivery_count = UInt((body.delivery_count + count) & MASK)
+        body.delivery_count = (body.delivery_count + count) & MASK
     return [body]
 
 
@@ -598,7 +583,7 @@ def _attached(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
     links = [each for each in session.links if (each.link_name, each.role) == (body.name, role)]
     if not links:
         return True
-    session.by_broker_handle[int(body.handle)] = links[-1]
+    session.by_broker_handle[body.handle] = links[-1]
     connection.link_event(session, "consumer added", links[-1])
     return not links[-1].closing
 
@@ -615,7 +600,7 @@ def _broker_flow(connection: ProxiedAmqp10Connection, given: Frame) -> Passes:
         link.seen_limit, link.credit = link.limit + shift, body.link_credit
     passes = _shifted(body, session.shift_in, session.shift_out, shift)
     if session.stopped:
-        body.incoming_window = UInt(0)
+        body.incoming_window = 0
         return [body]
     return passes
 

@@ -16,7 +16,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
-from fakeamqp.protocols.amqp_1_0.codec.types import UInt
 from fakeamqp.protocols.amqp_1_0.dialect.groups import destination
 from fakeamqp.protocols.amqp_1_0.serial import MASK, wrapped
 
@@ -147,13 +146,13 @@ class ProxiedSession:
             link.shift += 1
             link.delivery_count = (link.delivery_count + 1) & MASK
 
-    def duplicate(self, link: ProxiedLink, original: int, transfers: int) -> UInt:
+    def duplicate(self, link: ProxiedLink, original: int, transfers: int) -> int:
         """The broker gets a message once more. Returns the id of the duplicate."""
         self.shift_in -= transfers
         link.shift -= 1
         first = self._duplicates.start or (original + _AHEAD) & MASK
         self._duplicates = range(first, max(first, self._duplicates.stop) + 1)
-        return UInt(self._duplicates[-1] & MASK)
+        return self._duplicates[-1] & MASK
 
     def concerns_duplicates(self, body: c.Disposition) -> bool:
         """True for the outcome of duplicates, which the client does not wait for."""
@@ -175,21 +174,24 @@ class ProxiedSession:
         if link.role != "sender" or not low:
             return None
         link.seen_limit = link.limit + link.shift
+        credit = max(0, link.credit_left)
+        return self.flow(handle=link.handle, delivery_count=link.delivery_count, link_credit=credit)
+
+    def flow(self, **of_link: Any) -> c.Flow:
+        """The state of the session, as the client counts, and of a link."""
         return c.Flow(
-            next_incoming_id=UInt(self.next_in),
-            incoming_window=UInt(0 if self.stopped else max(0, self.window_left)),
-            next_outgoing_id=UInt(self.next_out),
-            outgoing_window=UInt(MASK),
-            handle=UInt(link.handle),
-            delivery_count=UInt(link.delivery_count),
-            link_credit=UInt(max(0, link.credit_left)),
+            next_incoming_id=self.next_in,
+            incoming_window=0 if self.stopped else max(0, self.window_left),
+            next_outgoing_id=self.next_out,
+            outgoing_window=MASK,
+            **of_link,
         )
 
     # --- deliveries to the client -----------------------------------------------------------------------
 
-    def client_id(self, broker_id: int) -> UInt:
+    def client_id(self, broker_id: int) -> int:
         """The client's id of a delivery that the broker sends now."""
-        return UInt((broker_id + self._shift_ids) & MASK)
+        return (broker_id + self._shift_ids) & MASK
 
     def drop_transfer(self, more: bool) -> None:
         """The client does not get a transfer of a link that the proxy has detached."""
@@ -200,7 +202,7 @@ class ProxiedSession:
     def delivered(self, held: HeldDelivery, transfers: int) -> int:
         """The broker has sent a delivery. Returns the client's id."""
         assert held.broker_id is not None
-        number = int(self.client_id(held.broker_id))
+        number = self.client_id(held.broker_id)
         self.next_out = (self.next_out + transfers) & MASK
         self._last = (number, held)
         if not held.settled:
@@ -293,8 +295,8 @@ def _runs(body: c.Disposition, ids: Iterable[int]) -> list[c.Disposition]:
             runs[-1][1] = number
         else:
             runs.append([number, number])
-    values = {**vars(body)}
+    values = vars(body)
     return [
-        c.Disposition(**{**values, "first": UInt(first), "last": None if first == last else UInt(last)})
+        c.Disposition(**{**values, "first": first, "last": None if first == last else last})
         for first, last in runs
     ]
