@@ -161,7 +161,7 @@ class SectionProperties:
             elif isinstance(value.value, dict):
                 _check_plain(value.value.values())
                 self._application = value.value
-            elif _code_of(value) == _APPLICATION:
+            elif value.descriptor == _APPLICATION:
                 self.broken = True  # RabbitMQ 4.0 crashes later (measured on 4.0.5).
 
     def head_sections(self) -> tuple[bytes, bytes]:

@@ -45,7 +45,7 @@ def header_of(value: Any, *, drops: bool) -> tuple[bool, Any]:
     Raises:
         Unconvertible: RabbitMQ crashes (RabbitMQ: measured on 4.0.5 and 4.3.6).
     """
-    if isinstance(value, Blank) and not drops:
+    if isinstance(value, t.Blank) and not drops:
         return True, []  # RabbitMQ: measured on 4.0.5.
     if _is_kept_encoded(value):
         if drops:
