@@ -38,7 +38,7 @@ _PROTOCOLS = {0: "AMQP", 3: "SASL"}
 
 
 class Dialect10(Dialect):
-    """1.0: performatives, f.SASL frames and protocol headers.
+    """1.0: performatives, SASL frames and protocol headers.
 
     A frame is a header of 8 bytes, which has the size of the whole frame, and the payload: a performative,
     for a transfer with sections of the message behind it. The kind of a frame is its type; with an extended

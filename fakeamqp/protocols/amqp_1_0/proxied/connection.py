@@ -6,9 +6,9 @@ they are, unless a fault has changed something: then numbers are translated (`se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from fakeamqp.model.history import Publication
 from fakeamqp.model.messages.message import Message
@@ -24,60 +24,31 @@ from fakeamqp.protocols.amqp_1_0.replies import Reply, error
 from fakeamqp.protocols.amqp_1_0.serial import MASK
 from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.protocols.base.proxied.client_leg import ClientLeg, log
+from fakeamqp.protocols.base.proxied.cutter import LARGEST_FRAME, FrameCutter
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_1_0.proxied.port import ProxiedAmqp10FaultPort
     from fakeamqp.protocols.base.proxied.legs import BrokerLeg
 
 _CLOSE_TIMEOUT = 30.0
-_LARGEST_FRAME = 16 * 1024 * 1024
-"""Bytes of a frame that a proxy waits for. What claims to be larger passes without being looked at."""
 _VIRTUAL_HOST = "vhost:"
 _CLIENT, _BROKER = range(2)
 
 
-class Amqp10FrameCutter:
-    """See `fakeamqp.protocols.base.proxied.client_leg.Cutter`."""
+class Amqp10FrameCutter(FrameCutter):
+    """See `FrameCutter`."""
 
-    def __init__(self) -> None:
-        self.malformed: str = ""
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._needed = HEADER_SIZE
+    HEADER_SIZE: ClassVar[int] = HEADER_SIZE
 
-    def cut(self, data: bytes) -> Iterator[tuple[int, int, bytes, bytes]]:
-        if self.malformed:
-            yield -1, 0, b"", data
-            return
-        self._parts.append(data)
-        self._size += len(data)
-        if self._size < self._needed:
-            return
-        data = self.rest()
-        position = 0
-        while len(data) - position >= HEADER_SIZE:
-            size, offset, kind, _ = FRAME_HEADER.unpack_from(data, position)
-            if data[position : position + 4] == b"AMQP":
-                size = HEADER_SIZE
-            elif not (8 <= offset * 4 <= size <= _LARGEST_FRAME):
-                self.malformed = f"a frame of type {kind} with {size} bytes"
-                yield -1, 0, b"", data[position:]
-                return
-            if len(data) - position < size:
-                self._needed = size
-                break
-            octets = data[position : position + size]
-            kind, channel, payload, _ = DIALECT.cut(octets)[0]
-            yield kind, channel, payload, octets
-            position += size
-        else:
-            self._needed = HEADER_SIZE
-        self._parts, self._size = [data[position:]], len(data) - position
+    def _measure(self, data: bytes, position: int) -> tuple[int, str]:
+        if data[position : position + 4] == b"AMQP":
+            return HEADER_SIZE, ""
+        size, offset, kind, _ = FRAME_HEADER.unpack_from(data, position)
+        fits = HEADER_SIZE <= offset * 4 <= size <= LARGEST_FRAME
+        return size, "" if fits else f"a frame of type {kind} with {size} bytes"
 
-    def rest(self) -> bytes:
-        rest = b"".join(self._parts)
-        self._parts, self._size = [], 0
-        return rest
+    def _read(self, octets: bytes) -> tuple[int, int, bytes]:
+        return DIALECT.cut(octets)[0][:3]
 
 
 class ProxiedAmqp10Connection(ClientLeg):
