@@ -444,9 +444,7 @@ def _check_binding(session: Amqp10Session, source: str, kind: str, name: str, ke
     _check_name("binding", name)
     session.authorise("write", kind, name)
     session.authorise("read", "exchange", source)
-    exchange = session.virtual_host.exchanges.get(source)
-    if exchange is not None and exchange.type_name == "topic":
-        session.access.check_topic(session.user, session.virtual_host.name, "read", source, key)
+    session.authorise_topic("read", source, key)
 
 
 _BINDING_FIELDS: Final[Mapping[str, Any]] = {

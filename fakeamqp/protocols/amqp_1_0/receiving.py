@@ -23,6 +23,7 @@ from fakeamqp.protocols.amqp_1_0.messages import SectionProperties, UnreadableMe
 from fakeamqp.protocols.amqp_1_0.replies import Detached, EndFault, LinkFault, Reply, SessionCrash, error
 from fakeamqp.protocols.amqp_1_0.termini import check_publishable, target_of
 from fakeamqp.protocols.amqp_1_0.values import term
+from fakeamqp.protocols.base.codec import encoded
 
 if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
@@ -240,29 +241,22 @@ class ReceivingLink(LinkFromClient):
         name = self.session.user.name
         if not isinstance(user_id, bytes):
             raise SessionCrash(f"user-id {user_id!r} is no binary")
-        if (
-            user_id != name.encode("utf-8", "surrogateescape")
-            and "impersonator" not in self.session.user.tags
-        ):
+        if user_id != encoded(name) and "impersonator" not in self.session.user.tags:
             said = user_id.decode("utf-8", "replace")
-            raise LinkFault(
-                Reply.UNAUTHORIZED,
-                f"user_id property set to '{said}' but authenticated user was '{name}'",
-            )
+            text = f"user_id property set to '{said}' but authenticated user was '{name}'"
+            raise LinkFault(Reply.UNAUTHORIZED, text)
 
     def _destination_of(self, parts: _Parts, properties: SectionProperties) -> Destination | None:
         """Where a message on the anonymous terminus goes; None if it was refused."""
         to = properties.fields.to
-        if not isinstance(to, str):
-            text = "anonymous terminus requires 'to' address to be set"
-            self._refuse(parts, None, LinkFault(Reply.PRECONDITION_FAILED, text))
-            return None
-        try:
-            return destination_of(to)
-        except (BadAddress, VersionOne):
-            text = f"bad 'to' address string: {to}"
-            self._refuse(parts, None, LinkFault(Reply.PRECONDITION_FAILED, text))
-            return None
+        text = "anonymous terminus requires 'to' address to be set"
+        if isinstance(to, str):
+            try:
+                return destination_of(to)
+            except (BadAddress, VersionOne):
+                text = f"bad 'to' address string: {to}"
+        self._refuse(parts, None, LinkFault(Reply.PRECONDITION_FAILED, text))
+        return None
 
     def _publish(self, parts: _Parts, message: Message) -> None:
         session = self.session
@@ -277,8 +271,7 @@ class ReceivingLink(LinkFromClient):
                     raise
                 self._refuse(parts, Destination(*place), fault)
                 return
-            if host.exchanges.require(message.exchange).type_name == "topic":
-                session.access.check_topic(session.user, host.name, "write", *place)
+            session.authorise_topic("write", *place)
             if len(self._checked) >= _MOST_KEYS:
                 self._checked.clear()
             self._checked[place] = session.access.version
@@ -325,11 +318,8 @@ class ReceivingLink(LinkFromClient):
         if not self.session.choices.rejections_name_queues:
             return None
         name = outcome.refused[0].name
-        return error(
-            Reply.LIMIT_EXCEEDED,
-            f"queue '{name}' exceeded maximum length",
-            {"queue": name, "reason": Symbol("maxlen")},
-        )
+        info = {"queue": name, "reason": Symbol("maxlen")}
+        return error(Reply.LIMIT_EXCEEDED, f"queue '{name}' exceeded maximum length", info)
 
     def _refuse(self, parts: _Parts, destination: Destination | None, fault: LinkFault) -> None:
         """Refuse a message: on the anonymous terminus with an outcome, otherwise the link is detached."""

@@ -35,16 +35,11 @@ class Reply:
 
 
 _CONDITIONS: Final[Mapping[str, str]] = {
-    "not-found": Reply.NOT_FOUND,
-    "access-refused": Reply.UNAUTHORIZED,
-    "resource-locked": "amqp:resource-locked",
-    "precondition-failed": Reply.PRECONDITION_FAILED,
-    "not-allowed": "amqp:not-allowed",
-    "not-implemented": Reply.NOT_IMPLEMENTED,
-    "resource-error": Reply.LIMIT_EXCEEDED,
-    "resource-deleted": Reply.RESOURCE_DELETED,
-    "content-too-large": Reply.MESSAGE_SIZE,
-    "syntax-error": Reply.INVALID_FIELD,
+    **{"access-refused": Reply.UNAUTHORIZED, "syntax-error": Reply.INVALID_FIELD},
+    **{"not-found": Reply.NOT_FOUND, "not-implemented": Reply.NOT_IMPLEMENTED},
+    **{"resource-error": Reply.LIMIT_EXCEEDED, "content-too-large": Reply.MESSAGE_SIZE},
+    **{name: f"amqp:{name}" for name in ("resource-locked", "precondition-failed")},
+    **{name: f"amqp:{name}" for name in ("not-allowed", "resource-deleted")},
 }
 """Condition of an error of the model -> condition of 1.0; all others are internal errors."""
 

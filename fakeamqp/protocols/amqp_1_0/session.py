@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fakeamqp.model.deliveries.delivery import Ledger, accept_all, reject_all, release_all
 from fakeamqp.model.erlang import Atom, pretty
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_1_0.choices import Amqp10Choices
     from fakeamqp.protocols.amqp_1_0.server_connection import Amqp10Connection
 
-_OUTGOING_WINDOW: Final = MASK
 SENDER, RECEIVER = False, True
 """The roles, as attach and disposition have them."""
 _KEEPS_ANNOTATIONS: Final = "quorum"
@@ -133,15 +133,7 @@ class Amqp10Session(ReportingSession):
         """Answer begin (1-0/begin/reply). During an alarm the window begins closed."""
         self.tolerated = self.choices.incoming_window
         self.incoming_window = 0 if self.stopped else self.choices.incoming_window
-        self.send(
-            c.Begin(
-                remote_channel=self.channel,
-                next_outgoing_id=self.next_outgoing_id,
-                incoming_window=self.incoming_window,
-                outgoing_window=_OUTGOING_WINDOW,
-                handle_max=self.handle_max,
-            )
-        )
+        self.send(c.Begin(remote_channel=self.channel, handle_max=self.handle_max, **self._windows))
         self.note("session attached")
 
     def _end(self, problem: c.Error | None) -> None:
@@ -413,15 +405,12 @@ class Amqp10Session(ReportingSession):
 
     def send_flow(self, **fields: Any) -> None:
         """Send a flow with the state of the session, and of a link if `fields` say so."""
-        self.send(
-            c.Flow(
-                next_incoming_id=self.next_incoming_id,
-                incoming_window=self.incoming_window,
-                next_outgoing_id=self.next_outgoing_id,
-                outgoing_window=_OUTGOING_WINDOW,
-                **fields,
-            )
-        )
+        self.send(c.Flow(next_incoming_id=self.next_incoming_id, **self._windows, **fields))
+
+    @property
+    def _windows(self) -> dict[str, int]:
+        windows = {"incoming_window": self.incoming_window, "outgoing_window": MASK}
+        return {"next_outgoing_id": self.next_outgoing_id, **windows}
 
     def alarm(self, raised: bool) -> None:
         """Close the client's window because of an alarm, or open it again (1-0/flow/alarm)."""
@@ -470,17 +459,25 @@ class Amqp10Session(ReportingSession):
             raise SessionCrash("a disposition of a sender")
         last = body.first if body.last is None else body.last
         state = c.read_composite(body.state)
-        settle = _OUTCOMES.get(type(state))
+        settlement = _settlement(state)
         if not self.ledger.outstanding:
             return
-        if settle is None:
+        if settlement is None:
             before = "Unrecognised state: "
             raise EndFault(Reply.INVALID_FIELD, f"{before}{_shown_state(state, before)} in DISPOSITION")
         if difference(last, body.first) < 0:
             raise SessionCrash(f"a disposition from {body.first} to {last}")
-        if isinstance(state, c.Modified):
-            _check_annotations(state)
-        settle(self, self._take(body.first, last), state)
+        annotations = state.message_annotations or {} if isinstance(state, c.Modified) else {}
+        for name in annotations:
+            if not (isinstance(name, Symbol) and name.startswith("x-")):
+                raise SessionCrash(f"reserved annotation key {name!r} in a modified outcome")
+        deliveries = self._take(body.first, last)
+        for delivery in deliveries if annotations else ():
+            if delivery.queue.type_name == _KEEPS_ANNOTATIONS:
+                self._annotate(delivery, annotations)
+        event, settle = settlement
+        self.note_settled(event, deliveries)
+        settle(deliveries)
         if not body.settled and self.open:
             answer = {**vars(body), "role": SENDER, "settled": True, "state": state}
             self.send(c.Disposition(**answer))
@@ -500,17 +497,17 @@ class Amqp10Session(ReportingSession):
         outstanding = self.ledger.outstanding
         return [each for tag, each in outstanding.items() if (tag - body.first) & MASK < count]
 
-    def annotate(self, delivery: Delivery, annotations: Mapping[Any, Any]) -> None:
+    def _annotate(self, delivery: Delivery, annotations: Mapping[Any, Any]) -> None:
         """Keep annotations of the client with a message that it gives back."""
         properties = delivery.queued.message.properties
         kept = {name: untyped(value) for name, value in annotations.items()}
         if isinstance(properties, SectionProperties):
             delivery.rewrite(properties.annotated(kept))
             return
+        known = {str(name): value for name, value in kept.items() if isinstance(value, (int, str))}
+        as_they_are = (bool, str)
         headers = {
-            str(name): value if isinstance(value, (bool, str)) else Int64(value)
-            for name, value in kept.items()
-            if isinstance(value, (int, str))
+            name: each if isinstance(each, as_they_are) else Int64(each) for name, each in known.items()
         }
         delivery.rewrite(properties.with_headers(headers))
 
@@ -532,17 +529,15 @@ class Amqp10Session(ReportingSession):
         self._ahead -= ahead
         self.next_incoming_id = (self.next_incoming_id + transfers - ahead) & MASK
         self.incoming_window = max(0, self.incoming_window - transfers + ahead)
-        link = self.receiving.get(handle)
-        if link is not None:
-            link.count()
+        if handle in self.receiving:
+            self.receiving[handle].count()
 
     def uncount(self, handle: int, transfers: int) -> None:
         """Undo `skip`, for a message that the client has not sent."""
         self.next_incoming_id = (self.next_incoming_id - transfers) & MASK
         self.incoming_window += transfers
-        link = self.receiving.get(handle)
-        if link is not None:
-            link.count(-1)
+        if handle in self.receiving:
+            self.receiving[handle].count(-1)
 
     def replenish(self, handle: int) -> None:
         """Grant window and credit again, where a transfer that was counted has used half of them."""
@@ -563,23 +558,28 @@ class Amqp10Session(ReportingSession):
         self.next_delivery_id = delivery_id
         self._count_sent(-transfers)
         self._withheld += 1
-        key = MASK + self._withheld
-        delivery = self.ledger.outstanding.pop(delivery_id, None)
-        if delivery is not None:
-            self.ledger.enter(key, delivery)
-        return key
+        return self._reenter(delivery_id, MASK + self._withheld)
 
     def resume_delivery(self, key: int, transfers: int) -> int:
         """The client gets a withheld delivery now. Returns its id."""
         if key <= MASK:
             return key
-        number = self.spare_delivery(transfers)
-        delivery = self.ledger.outstanding.pop(key, None)
-        if delivery is not None:
-            self.ledger.enter(number, delivery)
-        return number
+        return self._reenter(key, self.spare_delivery(transfers))
 
-    # --- rights, and what the tap is told ---------------------------------------------------------------
+    def _reenter(self, before: int, now: int) -> int:
+        """Give a delivery that is not settled another id."""
+        delivery = self.ledger.outstanding.pop(before, None)
+        if delivery is not None:
+            self.ledger.enter(now, delivery)
+        return now
+
+    def authorise_topic(self, action: Literal["write", "read"], exchange: str, key: str) -> None:
+        """AccessRefused if the user lacks the permission for a routing key of a topic exchange."""
+        found = self.virtual_host.exchanges.get(exchange)
+        if found is not None and found.type_name == "topic":
+            self.access.check_topic(self.user, self.virtual_host.name, action, exchange, key)
+
+    # --- rights -------------------------------------------------------------------------------------------
 
     def check_links(self, user: User) -> None:
         """End the session if a link lacks a permission that it was attached with."""
@@ -604,47 +604,24 @@ def _shown_state(state: Any, before: str = "") -> str:
     return "undefined" if state is None else term(state)
 
 
-# --- outcomes -----------------------------------------------------------------------------------------------
+def _settlement(state: Any) -> tuple[Settlement, Callable[[list[Delivery]], object]] | None:
+    """The event of an outcome, and how it settles deliveries; None for a state that is no outcome.
 
+    Without delivery-failed, undeliverable-here is no failure (RabbitMQ: measured on 4.0.5 and 4.3.6).
+    """
+    match state:
+        case c.Accepted():
+            return "acked", accept_all
+        case c.Rejected():
+            return "rejected", reject_all
+        case c.Released():
+            return "requeued", release_all
+        case c.Modified(undeliverable_here=True):
+            return "rejected", partial(reject_all, ending="rejected" if state.delivery_failed else "released")
+        case c.Modified():
+            return "requeued", partial(release_all, ending="failed" if state.delivery_failed else "released")
+    return None
 
-def _check_annotations(state: c.Modified) -> None:
-    for name in state.message_annotations or {}:
-        if not (isinstance(name, Symbol) and name.startswith("x-")):
-            raise SessionCrash(f"reserved annotation key {name!r} in a modified outcome")
-
-
-def _modify(session: Amqp10Session, deliveries: list[Delivery], state: c.Modified) -> None:
-    """Requeue, or with undeliverable-here dead-letter; delivery-failed counts as a failure."""
-    if state.message_annotations:
-        for delivery in deliveries:
-            if delivery.queue.type_name == _KEEPS_ANNOTATIONS:
-                session.annotate(delivery, state.message_annotations)
-    failed = bool(state.delivery_failed)
-    if state.undeliverable_here:
-        session.note_settled("rejected", deliveries)
-        # Without a failure it counts for no version (RabbitMQ: measured on 4.0.5 and 4.3.6).
-        reject_all(deliveries, ending="rejected" if failed else "released")
-    else:
-        session.note_settled("requeued", deliveries)
-        release_all(deliveries, ending="failed" if failed else "released")
-
-
-def _plainly(
-    event: Settlement, settle: Callable[[list[Delivery]], object]
-) -> Callable[[Amqp10Session, list[Delivery], Any], None]:
-    def carry_out(session: Amqp10Session, deliveries: list[Delivery], state: Any) -> None:
-        session.note_settled(event, deliveries)
-        settle(deliveries)
-
-    return carry_out
-
-
-_OUTCOMES: Final[Mapping[type[Any], Callable[[Amqp10Session, list[Delivery], Any], None]]] = {
-    c.Accepted: _plainly("acked", accept_all),
-    c.Rejected: _plainly("rejected", reject_all),
-    c.Released: _plainly("requeued", release_all),
-    c.Modified: _modify,
-}
 
 _HANDLERS: Final[Mapping[type[c.Composite], Callable[[Amqp10Session, Any, bytes], None]]] = {
     c.Attach: Amqp10Session._attach,

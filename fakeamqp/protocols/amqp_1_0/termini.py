@@ -16,7 +16,7 @@ from fakeamqp.model.queues.classic import ClassicQueue
 from fakeamqp.protocols.amqp_1_0 import addresses as a
 from fakeamqp.protocols.amqp_1_0.addresses import BadAddress, Destination, VersionOne, destination_of
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
-from fakeamqp.protocols.amqp_1_0.codec.types import Array, Described, Symbol, UInt
+from fakeamqp.protocols.amqp_1_0.codec.types import Array, Described, Symbol
 from fakeamqp.protocols.amqp_1_0.replies import LinkFault, Reply, SessionCrash, condition_of
 from fakeamqp.protocols.amqp_1_0.values import term
 
@@ -144,8 +144,8 @@ def _bound_queue(session: Amqp10Session, source: c.Source, destination: Destinat
     queue = _declared(session, name, durable=bool(source.durable))
     session.authorise("write", "queue", name)
     session.authorise("read", "exchange", exchange)
-    if host.exchanges.require(exchange).type_name == "topic":
-        session.access.check_topic(session.user, host.name, "read", exchange, key)
+    host.exchanges.require(exchange)
+    session.authorise_topic("read", exchange, key)
     host.bindings.bind(exchange, queue, key)
     return queue
 
@@ -167,11 +167,10 @@ def _version_one(
     except a.CrashingAddress as problem:
         raise SessionCrash(f"no terminus is a {problem.kind}") from None
     except a.BadVersionOne as problem:
-        term_of: tuple[str, ...] = (Atom("unknown_destination"), problem.shown)
-        if problem.kind is not None:
-            term_of = (Atom("invalid_destination"), Atom(problem.kind), problem.shown or Atom("[]"))
-        before = session.choices.attach_refusal.format("")
-        raise LinkFault(Reply.INVALID_FIELD, before + pretty(term_of, before)) from None
+        if problem.kind is None:
+            raise _refused(session, "unknown_destination", problem.shown) from None
+        shown = problem.shown or Atom("[]")
+        raise _refused(session, "invalid_destination", Atom(problem.kind), shown) from None
     queue = endpoint.queue
     if queue is None:
         session.virtual_host.exchanges.require(endpoint.destination.exchange)
@@ -207,7 +206,7 @@ def _dynamic_target(session: Amqp10Session, body: c.Attach, target: c.Target) ->
         raise _not_dynamic("target", target)
     session.authorise("write", "exchange", "")
     queue = _dynamic_queue(session, body)
-    answer = c.Target(**_dynamic_fields(queue.name), durable=UInt(0), capabilities=(Symbol(TEMPORARY_QUEUE),))
+    answer = c.Target(**_dynamic_fields(queue.name), durable=0, capabilities=(Symbol(TEMPORARY_QUEUE),))
     return Resolved(answer, Destination("", queue.name), queue, "queue")
 
 
@@ -224,7 +223,7 @@ def _dynamic_source(session: Amqp10Session, body: c.Attach, source: c.Source) ->
         _check_outcomes(source)
         queue = _dynamic_queue(session, body)
         kept = {} if choices.replies_directly else vars(source)
-        fields = {**kept, "durable": UInt(0), "capabilities": (Symbol(TEMPORARY_QUEUE),)}
+        fields = {**kept, "durable": 0, "capabilities": (Symbol(TEMPORARY_QUEUE),)}
     else:
         raise _not_dynamic("source", source)
     answer = c.Source(**{**fields, **_dynamic_fields(queue.name), "distribution_mode": _MOVE})
@@ -235,12 +234,8 @@ def _dynamic_source(session: Amqp10Session, body: c.Attach, source: c.Source) ->
 
 
 def _may_be_volatile(body: c.Attach, source: c.Source) -> bool:
-    return (
-        body.snd_settle_mode == _SETTLED
-        and source.expiry_policy == _LINK_DETACH
-        and not source.durable
-        and not source.timeout
-    )
+    kept = source.expiry_policy != _LINK_DETACH or source.durable or source.timeout
+    return body.snd_settle_mode == _SETTLED and not kept
 
 
 def _dynamic_queue(session: Amqp10Session, body: c.Attach) -> Queue:
@@ -255,7 +250,7 @@ def _dynamic_fields(name: str) -> dict[str, Any]:
     return {
         "address": a.queue_address(name),
         "expiry_policy": _LINK_DETACH,
-        "timeout": UInt(0),
+        "timeout": 0,
         "dynamic": True,
         "dynamic_node_properties": {
             Symbol("lifetime-policy"): Described(Symbol("amqp:delete-on-close:list"), []),
@@ -267,10 +262,10 @@ def _dynamic_fields(name: str) -> dict[str, Any]:
 # --- texts -------------------------------------------------------------------------------------------------
 
 
-def _refused(session: Amqp10Session, why: str, shown: Member) -> LinkFault:
+def _refused(session: Amqp10Session, why: str, *shown: Member) -> LinkFault:
     """The error about an address, with RabbitMQ's text."""
     before = session.choices.attach_refusal.format("")
-    return LinkFault(Reply.INVALID_FIELD, before + pretty((Atom(why), shown), before))
+    return LinkFault(Reply.INVALID_FIELD, before + pretty((Atom(why), *shown), before))
 
 
 def _utf8(address: Any) -> Member:

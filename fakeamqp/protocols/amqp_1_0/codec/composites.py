@@ -1,7 +1,7 @@
 """The composite types of AMQP 1.0: performatives, SASL, sections, outcomes, termini (spec/amqp-1-0.toml).
 
-A declaration is a class with a code and annotated fields; `None` stands for null, which is also the value of
-a field that is not there. `DEFAULTS` has what the specification says null means; `or_default` returns it.
+A declaration is a class with a code, and a line of fields; `None` stands for null, which is also the value of
+a field that is not there. `or_default` returns what the specification says null means.
 
 A composite is a list with a descriptor. Lists may be shorter than the declaration. A field of several values
 (`multiple`) is null, one value, or an array.
@@ -10,7 +10,7 @@ A composite is a list with a descriptor. Lists may be shorter than the declarati
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from fakeamqp.protocols.amqp_1_0.codec import types as t
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError, FieldError
@@ -27,23 +27,72 @@ _CLASSES: dict[str, type[Any]] = {
 }
 
 
+_DECLARED: Final = """
+Open: container-id string!, hostname string, max-frame-size uint=4294967295, channel-max ushort=65535,
+    idle-time-out uint, outgoing-locales symbol[], incoming-locales symbol[],
+    offered-capabilities symbol[], desired-capabilities symbol[], properties map
+Begin: remote-channel ushort, next-outgoing-id uint!, incoming-window uint!, outgoing-window uint!,
+    handle-max uint=4294967295, offered-capabilities symbol[], desired-capabilities symbol[],
+    properties map
+Attach: name string!, handle uint!, role boolean!, snd-settle-mode ubyte=2, rcv-settle-mode ubyte=0,
+    source *, target *, unsettled map, incomplete-unsettled boolean=false, initial-delivery-count uint,
+    max-message-size ulong, offered-capabilities symbol[], desired-capabilities symbol[], properties map
+Flow: next-incoming-id uint, incoming-window uint!, next-outgoing-id uint!, outgoing-window uint!,
+    handle uint, delivery-count uint, link-credit uint, available uint, drain boolean=false,
+    echo boolean=false, properties map
+Transfer: handle uint!, delivery-id uint, delivery-tag binary, message-format uint, settled boolean,
+    more boolean=false, rcv-settle-mode ubyte, state *, resume boolean=false, aborted boolean=false,
+    batchable boolean=false
+Disposition: role boolean!, first uint!, last uint, settled boolean=false, state *,
+    batchable boolean=false
+Detach: handle uint!, closed boolean=false, error error
+End: error error
+Close: error error
+Error: condition symbol!, description string, info map
+Received: section-number uint!, section-offset ulong!
+Rejected: error error
+Modified: delivery-failed boolean, undeliverable-here boolean, message-annotations map
+Source: address *, durable uint=0, expiry-policy symbol=session-end, timeout uint=0,
+    dynamic boolean=false, dynamic-node-properties map, distribution-mode symbol, filter map,
+    default-outcome *, outcomes symbol[], capabilities symbol[]
+Target: address *, durable uint=0, expiry-policy symbol=session-end, timeout uint=0,
+    dynamic boolean=false, dynamic-node-properties map, capabilities symbol[]
+Coordinator: capabilities symbol[]
+Declare: global-id *
+Discharge: txn-id *!, fail boolean
+Declared: txn-id *!
+TransactionalState: txn-id *!, outcome *
+SaslMechanisms: sasl-server-mechanisms symbol[]!
+SaslInit: mechanism symbol!, initial-response binary, hostname string
+SaslChallenge: challenge binary!
+SaslResponse: response binary!
+SaslOutcome: code ubyte!, additional-data binary
+Header: durable boolean, priority ubyte, ttl uint, first-acquirer boolean, delivery-count uint
+Properties: message-id *, user-id binary, to *, subject string, reply-to *, correlation-id *,
+    content-type symbol, content-encoding symbol, absolute-expiry-time timestamp, creation-time timestamp,
+    group-id string, group-sequence uint, reply-to-group-id string
+"""
+"""The fields of a composite that has any: name, type, `[]` for several values, `!` for mandatory ones."""
+_FIELDS: Final = {
+    name: tuple(field.strip() for field in fields.split(","))
+    for name, fields in re.findall(r"^(\w+):((?:.|\n(?= ))+)", _DECLARED, re.MULTILINE)
+}
+
+
 class Field:
     """One field: its name on the wire and in Python, its primitive type, and how often it may come."""
 
     __slots__ = ("attribute", "default", "mandatory", "multiple", "name", "of", "type")
 
-    def __init__(self, name: str, said: str) -> None:
-        words = said.split()
-        self.name: str = name
-        self.attribute: str = name.replace("-", "_")
-        self.type: str = words[0]
-        self.mandatory: bool = "mandatory" in words
-        self.multiple: bool = "multiple" in words
+    def __init__(self, declared: str) -> None:
+        self.name, said = declared.split()
+        said, _, default = said.partition("=")
+        self.attribute: str = self.name.replace("-", "_")
+        self.mandatory: bool = said.endswith("!")
+        self.multiple: bool = "[]" in said
+        self.type: str = said.rstrip("!").removesuffix("[]")
         self.of: type[Any] | None = _CLASSES.get(self.type)
-        self.default: Any = None
-        for word in words[1:]:
-            if word.startswith("="):
-                self.default = _default(self.type, word[1:])
+        self.default: Any = _default(self.type, default) if default else None
 
     def read(self, value: Any, owner: str) -> Any:
         """Check a value that has come, and is not null; FieldError if it is of another type.
@@ -104,12 +153,11 @@ class Composite:
 
         def __setattr__(self, name: str, value: Any) -> None: ...
 
-    def __init_subclass__(cls, code: int = 0, fields: str = "", of: str = "list") -> None:
+    def __init_subclass__(cls, code: int) -> None:
         cls.NAME = re.sub(r"(?<=[a-z])([A-Z])", r"-\1", cls.__name__).lower()
         cls.CODE = code
-        cls.DESCRIPTOR = f"amqp:{cls.NAME}:{of}"
-        declared = [line.partition(":") for line in fields.split(",") if line.strip()]
-        cls.FIELDS = tuple(Field(name.strip(), said.strip()) for name, _, said in declared)
+        cls.DESCRIPTOR = f"amqp:{cls.NAME}:list"
+        cls.FIELDS = tuple(map(Field, _FIELDS.get(cls.__name__, ())))
         cls._prefix = b"\0" + t.encode_ulong(code)
         cls._mandatory = tuple(field for field in cls.FIELDS if field.mandatory)
         cls._nulls = dict.fromkeys(field.attribute for field in cls.FIELDS)
@@ -183,115 +231,61 @@ BY_DESCRIPTOR: dict[str, type[Composite]] = {}
 # --- performatives -----------------------------------------------------------------------------------------
 
 
-class Open(
-    Composite,
-    code=0x10,
-    fields="container-id: string mandatory, hostname: string, max-frame-size: uint =4294967295,"
-    "channel-max: ushort =65535, idle-time-out: uint, outgoing-locales: symbol multiple,"
-    "incoming-locales: symbol multiple, offered-capabilities: symbol multiple,"
-    "desired-capabilities: symbol multiple, properties: map",
-): ...
+class Open(Composite, code=0x10): ...
 
 
-class Begin(
-    Composite,
-    code=0x11,
-    fields="remote-channel: ushort, next-outgoing-id: uint mandatory, incoming-window: uint mandatory,"
-    "outgoing-window: uint mandatory, handle-max: uint =4294967295, offered-capabilities: symbol multiple,"
-    "desired-capabilities: symbol multiple, properties: map",
-): ...
+class Begin(Composite, code=0x11): ...
 
 
-class Attach(
-    Composite,
-    code=0x12,
-    fields="name: string mandatory, handle: uint mandatory, role: boolean mandatory,"
-    "snd-settle-mode: ubyte =2, rcv-settle-mode: ubyte =0, source: *, target: *, unsettled: map,"
-    "incomplete-unsettled: boolean =false, initial-delivery-count: uint, max-message-size: ulong,"
-    "offered-capabilities: symbol multiple, desired-capabilities: symbol multiple, properties: map",
-): ...
+class Attach(Composite, code=0x12): ...
 
 
-class Flow(
-    Composite,
-    code=0x13,
-    fields="next-incoming-id: uint, incoming-window: uint mandatory, next-outgoing-id: uint mandatory,"
-    "outgoing-window: uint mandatory, handle: uint, delivery-count: uint, link-credit: uint,"
-    "available: uint, drain: boolean =false, echo: boolean =false, properties: map",
-): ...
+class Flow(Composite, code=0x13): ...
 
 
-class Transfer(
-    Composite,
-    code=0x14,
-    fields="handle: uint mandatory, delivery-id: uint, delivery-tag: binary, message-format: uint,"
-    "settled: boolean, more: boolean =false, rcv-settle-mode: ubyte, state: *, resume: boolean =false,"
-    "aborted: boolean =false, batchable: boolean =false",
-): ...
+class Transfer(Composite, code=0x14): ...
 
 
-class Disposition(
-    Composite,
-    code=0x15,
-    fields="role: boolean mandatory, first: uint mandatory, last: uint, settled: boolean =false, state: *,"
-    "batchable: boolean =false",
-): ...
+class Disposition(Composite, code=0x15): ...
 
 
-class Detach(Composite, code=0x16, fields="handle: uint mandatory, closed: boolean =false, error: error"): ...
+class Detach(Composite, code=0x16): ...
 
 
-class End(Composite, code=0x17, fields="error: error"): ...
+class End(Composite, code=0x17): ...
 
 
-class Close(Composite, code=0x18, fields="error: error"): ...
+class Close(Composite, code=0x18): ...
 
 
-class Error(Composite, code=0x1D, fields="condition: symbol mandatory, description: string, info: map"): ...
+class Error(Composite, code=0x1D): ...
 
 
 # --- delivery states ---------------------------------------------------------------------------------------
 
 
-class Received(
-    Composite, code=0x23, fields="section-number: uint mandatory, section-offset: ulong mandatory"
-): ...
+class Received(Composite, code=0x23): ...
 
 
 class Accepted(Composite, code=0x24): ...
 
 
-class Rejected(Composite, code=0x25, fields="error: error"): ...
+class Rejected(Composite, code=0x25): ...
 
 
 class Released(Composite, code=0x26): ...
 
 
-class Modified(
-    Composite,
-    code=0x27,
-    fields="delivery-failed: boolean, undeliverable-here: boolean, message-annotations: map",
-): ...
+class Modified(Composite, code=0x27): ...
 
 
 # --- termini -----------------------------------------------------------------------------------------------
 
 
-class Source(
-    Composite,
-    code=0x28,
-    fields="address: *, durable: uint =0, expiry-policy: symbol =session-end, timeout: uint =0,"
-    "dynamic: boolean =false, dynamic-node-properties: map, distribution-mode: symbol, filter: map,"
-    "default-outcome: *, outcomes: symbol multiple, capabilities: symbol multiple",
-): ...
+class Source(Composite, code=0x28): ...
 
 
-class Target(
-    Composite,
-    code=0x29,
-    fields="address: *, durable: uint =0, expiry-policy: symbol =session-end, timeout: uint =0,"
-    "dynamic: boolean =false, dynamic-node-properties: map, capabilities: symbol multiple",
-): ...
+class Target(Composite, code=0x29): ...
 
 
 class DeleteOnClose(Composite, code=0x2B): ...
@@ -309,58 +303,46 @@ class DeleteOnNoLinksOrMessages(Composite, code=0x2E): ...
 # --- transactions, which RabbitMQ refuses ------------------------------------------------------------------
 
 
-class Coordinator(Composite, code=0x30, fields="capabilities: symbol multiple"): ...
+class Coordinator(Composite, code=0x30): ...
 
 
-class Declare(Composite, code=0x31, fields="global-id: *"): ...
+class Declare(Composite, code=0x31): ...
 
 
-class Discharge(Composite, code=0x32, fields="txn-id: * mandatory, fail: boolean"): ...
+class Discharge(Composite, code=0x32): ...
 
 
-class Declared(Composite, code=0x33, fields="txn-id: * mandatory"): ...
+class Declared(Composite, code=0x33): ...
 
 
-class TransactionalState(Composite, code=0x34, fields="txn-id: * mandatory, outcome: *"): ...
+class TransactionalState(Composite, code=0x34): ...
 
 
 # --- SASL --------------------------------------------------------------------------------------------------
 
 
-class SaslMechanisms(Composite, code=0x40, fields="sasl-server-mechanisms: symbol mandatory multiple"): ...
+class SaslMechanisms(Composite, code=0x40): ...
 
 
-class SaslInit(
-    Composite, code=0x41, fields="mechanism: symbol mandatory, initial-response: binary, hostname: string"
-): ...
+class SaslInit(Composite, code=0x41): ...
 
 
-class SaslChallenge(Composite, code=0x42, fields="challenge: binary mandatory"): ...
+class SaslChallenge(Composite, code=0x42): ...
 
 
-class SaslResponse(Composite, code=0x43, fields="response: binary mandatory"): ...
+class SaslResponse(Composite, code=0x43): ...
 
 
-class SaslOutcome(Composite, code=0x44, fields="code: ubyte mandatory, additional-data: binary"): ...
+class SaslOutcome(Composite, code=0x44): ...
 
 
 # --- sections ----------------------------------------------------------------------------------------------
 
 
-class Header(
-    Composite,
-    code=0x70,
-    fields="durable: boolean, priority: ubyte, ttl: uint, first-acquirer: boolean, delivery-count: uint",
-): ...
+class Header(Composite, code=0x70): ...
 
 
-class Properties(
-    Composite,
-    code=0x73,
-    fields="message-id: *, user-id: binary, to: *, subject: string, reply-to: *, correlation-id: *,"
-    "content-type: symbol, content-encoding: symbol, absolute-expiry-time: timestamp,"
-    "creation-time: timestamp, group-id: string, group-sequence: uint, reply-to-group-id: string",
-): ...
+class Properties(Composite, code=0x73): ...
 
 
 SECTIONS: dict[int, tuple[str, str]] = {

@@ -24,20 +24,10 @@ CONDITIONS: Final = frozenset(
 """Those of the standard, part 2.8.14 to 2.8.18."""
 
 CONDITION_OF_CODE: Final[Mapping[int, str]] = {
-    311: "amqp:link:message-size-exceeded",
-    320: "amqp:connection:forced",
-    402: "amqp:invalid-field",
-    403: "amqp:unauthorized-access",
-    404: "amqp:not-found",
-    405: "amqp:resource-locked",
-    406: "amqp:precondition-failed",
-    501: "amqp:connection:framing-error",
-    502: "amqp:decode-error",
-    503: "amqp:not-allowed",
-    504: "amqp:illegal-state",
-    506: "amqp:resource-limit-exceeded",
-    530: "amqp:not-allowed",
-    540: "amqp:not-implemented",
-    541: "amqp:internal-error",
+    **{311: "amqp:link:message-size-exceeded", 320: "amqp:connection:forced", 402: "amqp:invalid-field"},
+    **{403: "amqp:unauthorized-access", 404: "amqp:not-found", 405: "amqp:resource-locked"},
+    **{406: "amqp:precondition-failed", 501: "amqp:connection:framing-error", 502: "amqp:decode-error"},
+    **{503: "amqp:not-allowed", 504: "amqp:illegal-state", 506: "amqp:resource-limit-exceeded"},
+    **{530: "amqp:not-allowed", 540: "amqp:not-implemented", 541: "amqp:internal-error"},
 }
 """Any other code stands for an internal error."""
