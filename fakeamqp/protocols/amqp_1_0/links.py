@@ -32,6 +32,11 @@ class _Link:
         self.link_name: str = body.name
         self.delivery_count: int = 0
 
+    def send_flow(self, credit: int, **fields: Any) -> None:
+        """Send a flow with this credit."""
+        count = self.delivery_count
+        self.session.send_flow(handle=self.handle, delivery_count=count, link_credit=credit, **fields)
+
 
 class LinkFromClient(_Link):
     """A link on which the client sends, with so much credit at first."""
@@ -51,9 +56,7 @@ class LinkFromClient(_Link):
     def grant(self) -> None:
         """Grant as much credit as at first."""
         self.credit = self._most
-        self.session.send_flow(
-            handle=self.handle, delivery_count=self.delivery_count, link_credit=self.credit
-        )
+        self.send_flow(self.credit)
 
     def count(self, messages: int = 1) -> None:
         """Count messages of the client."""

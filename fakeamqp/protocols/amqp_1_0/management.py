@@ -101,8 +101,7 @@ class ResponseLink(LinkToClient):
             self.delivery_count = (self.delivery_count + self.credit_left) & MASK
             self.credit_left = 0
         if body.drain or body.echo:
-            credit = {"delivery_count": self.delivery_count, "link_credit": self.credit_left}
-            self.session.send_flow(handle=self.handle, **credit, available=0, drain=bool(body.drain))
+            self.send_flow(self.credit_left, available=0, drain=bool(body.drain))
 
     def respond(self, payload: bytes) -> None:
         self.delivery_count = (self.delivery_count + 1) & MASK

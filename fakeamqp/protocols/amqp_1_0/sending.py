@@ -249,10 +249,8 @@ class SendingLink(LinkToClient):
         queue, active = self.subscription.queue, self._active
         ready = 0 if queue.type_name == "quorum" and not active else queue.count_for(self.subscription)
         tells = self._tells_activity and self._told is not active
-        self.session.send_flow(
-            handle=self.handle,
-            delivery_count=self.delivery_count,
-            link_credit=self.credit_left,
+        self.send_flow(
+            self.credit_left,
             available=min(ready, MASK),
             drain=True if drain else writes,
             echo=writes,

@@ -6,7 +6,6 @@ terminus asks for a queue of its own, which lives as long as the link.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from fakeamqp.model.erlang import Atom, Member, pretty, term as text_term
@@ -283,6 +282,4 @@ def _shown(value: Any) -> str:
         return "undefined"
     if isinstance(value, tuple):
         return f"{{array,symbol,[{','.join(map(term, value))}]}}"
-    if isinstance(value, Mapping):
-        return f"{{map,[{','.join(f'{{{term(key)},{term(each)}}}' for key, each in value.items())}]}}"
     return f"{{utf8,{text_term(value)}}}" if type(value) is str else term(value)

@@ -150,16 +150,6 @@ def _fixed(code: str, make: Callable[[Any], Any] | None) -> Reader:
     return read
 
 
-def _octets(size: int, make: Callable[[bytes], Any]) -> Reader:
-    def read(data: bytes, offset: int, depth: int) -> tuple[Any, int]:
-        end = offset + size
-        if end > len(data):
-            raise DecodeError("a value is cut short")
-        return make(data[offset:end]), end
-
-    return read
-
-
 def _constant(value: Any) -> Reader:
     return lambda data, offset, depth: (value, offset)
 
@@ -306,12 +296,12 @@ _BY_CODE: dict[int, tuple[type[Any], Reader]] = {
     0x81: (int, _fixed(">q", None)),
     0x72: (Float, _fixed(">f", Float)),
     0x82: (float, _fixed(">d", None)),
-    0x74: (Decimal32, _octets(4, Decimal32)),
-    0x84: (Decimal64, _octets(8, Decimal64)),
-    0x94: (Decimal128, _octets(16, Decimal128)),
+    0x74: (Decimal32, _fixed(">4s", Decimal32)),
+    0x84: (Decimal64, _fixed(">8s", Decimal64)),
+    0x94: (Decimal128, _fixed(">16s", Decimal128)),
     0x73: (Char, _fixed(">I", _char)),
     0x83: (Milliseconds, _fixed(">q", Milliseconds)),
-    0x98: (UUID, _octets(16, lambda octets: UUID(bytes=octets))),
+    0x98: (UUID, _fixed(">16s", lambda octets: UUID(bytes=octets))),
     0xA0: (bytes, _variable(1, bytes)),
     0xB0: (bytes, _variable(4, bytes)),
     0xA1: (str, _variable(1, _text)),
