@@ -232,15 +232,15 @@ def _changes(fields: tuple[c.Field, ...]) -> Iterator[tuple[str, tuple[c.Field, 
         changed[one], changed[other] = changed[other], changed[one]
         yield f"swap {fields[one].name} and {fields[other].name}", tuple(changed)
     for at, field in enumerate(fields):
-        words = {"mandatory": field.mandatory, "multiple": field.multiple}
+        signs = {"[]": field.multiple, "!": field.mandatory}
         yield f"drop {field.name}", (*fields[:at], *fields[at + 1 :])
         for change, kind, flags in (
-            ("retype", _OTHER[field.type], words),
-            ("mandatory", field.type, {**words, "mandatory": not field.mandatory}),
-            ("multiple", field.type, {**words, "multiple": not field.multiple}),
+            ("retype", _OTHER[field.type], signs),
+            ("mandatory", field.type, {**signs, "!": not field.mandatory}),
+            ("multiple", field.type, {**signs, "[]": not field.multiple}),
         ):
-            said = " ".join([kind, *(name for name, is_so in flags.items() if is_so)])
-            yield f"{change} {field.name}", (*fields[:at], c.Field(field.name, said), *fields[at + 1 :])
+            said = kind + "".join(sign for sign, is_so in flags.items() if is_so)
+            yield f"{change} {field.name}", (*fields[:at], c.Field(f"{field.name} {said}"), *fields[at + 1 :])
 
 
 def is_killed(mutant: Mutant) -> bool:

@@ -159,7 +159,7 @@ PROTOCOLS = (
         "amqp_1_0",
         ("links",),
         connection="server_connection:Amqp10Connection",
-        sections="from_sections:message_of",
+        sections="sections:message_of",
         proxied="proxied.connection:ProxiedAmqp10Connection",
     ),
     Row(

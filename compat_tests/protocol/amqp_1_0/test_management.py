@@ -98,6 +98,18 @@ def test_refused_request_is_answered_with_a_status_and_a_text(rabbitmq: Server, 
     assert ask(managed(rabbitmq), method, path, body) == (status, text)
 
 
+@pytest.mark.rule("1-0/composite/trailing-nulls")
+@pytest.mark.parametrize("personality", ["rabbitmq-4.0", "rabbitmq-4.3"])
+def test_response_of_4_0_has_all_fields_that_are_null(personality: str) -> None:
+    client = managed(Server(personality))
+    request(client, "GET", "/queues/none")
+    octets = client.take_bytes()
+    transfer, properties = (octets.partition(bytes((0, 0x53, code)))[2] for code in (0x14, 0x73))
+    counts = (transfer[2], properties[2])
+    # RabbitMQ: measured on 4.0.5, where each ends in nulls.
+    assert counts == ((11, 13) if personality == "rabbitmq-4.0" else (6, 6))
+
+
 @pytest.mark.rule("1-0/management/errors")
 def test_queue_that_differs_is_a_conflict(rabbitmq: Server) -> None:
     client = managed(rabbitmq)

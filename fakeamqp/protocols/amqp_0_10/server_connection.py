@@ -75,6 +75,7 @@ class Amqp010Connection(ServerConnection):
 
     protocol = "0-10"
 
+    CLOSE_ANSWER: ClassVar[bytes] = _CLOSE_OK
     TRANSITIONS: ClassVar[ConnectionTransitions] = CONNECTION_TRANSITIONS
 
     def __init__(
@@ -216,11 +217,7 @@ class Amqp010Connection(ServerConnection):
             if self._unframed:
                 self._receive_unframed(data[position + HEADER_SIZE :])
                 return
-        rest = end - position
-        if rest:
-            self._partial.append(data[position:] if position else data)
-            self._partial_size += rest
-            self._needed = needed
+        self._keep(data, position, needed)
 
     def _receive_command(
         self, data: bytes, position: int, channel: int, payload: bytes, tap: Tap | None
@@ -248,15 +245,6 @@ class Amqp010Connection(ServerConnection):
                 return stop
         session.incoming.receive_whole(Assembly(payload, header, body, True))
         return stop
-
-    def _receive_unframed(self, data: bytes) -> None:
-        """After broken framing, search the input for the bytes of connection.close-ok only."""
-        if _CLOSE_OK in data:
-            self._finish("close confirmed after broken framing")
-        else:
-            self._partial = [data[-len(_CLOSE_OK) + 1 :]]
-            self._partial_size = len(self._partial[0])
-            self._needed = 0
 
     def _receive_frame(self, flags: int, kind: int, track: int, channel: int, payload: bytes) -> None:
         if track:

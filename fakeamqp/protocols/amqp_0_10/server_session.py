@@ -6,31 +6,28 @@ and carries out its commands; only this module turns their errors into execution
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from fakeamqp.model.deliveries.delivery import Ledger, release_all
 from fakeamqp.model.deliveries.subscription import Gate
 from fakeamqp.model.errors import ModelError
 from fakeamqp.model.extensions import Extension
-from fakeamqp.model.tap import report_settled
-from fakeamqp.model.virtual_host.firehose import PublishSource
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode, SegmentType
 from fakeamqp.protocols.amqp_0_10.command_streams import Incoming, Outgoing
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault, error_code, short_text
 from fakeamqp.protocols.amqp_0_10.states import SESSION_TRANSITIONS, SessionState
 from fakeamqp.protocols.amqp_0_10.transfers import Publisher
+from fakeamqp.protocols.base.channel import ReportingSession
 from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.protocols.base.handshakes import LimitedLog
 
 if TYPE_CHECKING:
-    from fakeamqp.model.access import AccessControl, Action, User
-    from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.access import AccessControl, User
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.personality.choices import Personality
     from fakeamqp.model.state import BrokerState
-    from fakeamqp.model.tap import Settlement
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.model.virtual_host.virtual_host import VirtualHost
@@ -73,7 +70,7 @@ class DetachedSessions(Extension):
         self._sessions.pop(session, None)
 
 
-class ServerSession:
+class ServerSession(ReportingSession):
     """One session, attached or not. It owns exclusive queues, subscriptions and unsettled deliveries.
 
     Its `key` is the names of virtual host and user, and its own name, which is bytes (session/name).
@@ -111,7 +108,6 @@ class ServerSession:
         self.transaction: Transaction | None = None
         """What collects its transfers and accepts now: its own transaction, or that of a branch."""
         self.own_transaction: Transaction | None = None
-        self.mode: Literal["tx", "dtx"] | None = None
         self._expiry: Timer | None = None
 
     def __repr__(self) -> str:
@@ -122,15 +118,6 @@ class ServerSession:
     @property
     def name(self) -> str:
         return self.connection_name
-
-    @property
-    def number(self) -> int:
-        return self.channel
-
-    @property
-    def source(self) -> PublishSource:
-        """What copies of the firehose say of the session."""
-        return PublishSource(self.connection_name, self.channel, self.user.name)
 
     @property
     def attached(self) -> bool:
@@ -149,20 +136,6 @@ class ServerSession:
     @property
     def unfinished(self) -> int:
         return self.incoming.charge.octets
-
-    @property
-    def ledgers(self) -> tuple[Ledger, ...]:
-        return (self.ledger,)
-
-    @property
-    def prefetch(self) -> tuple[int, int]:
-        """Subscriptions have their own credit in 0-10."""
-        return (0, 0)
-
-    @property
-    def credit(self) -> None:
-        """Subscriptions share no credit in 0-10."""
-        return
 
     @property
     def consumers(self) -> Mapping[str, Subscription]:
@@ -315,38 +288,6 @@ class ServerSession:
     def send(self, command: Command) -> int:
         """Send a command without header and body. Returns its id."""
         return self.outgoing.send(((SegmentType.COMMAND, command.encode()),))
-
-    def authorise(self, action: Action, kind: str, name: str) -> None:
-        self.access.check(self.user, self.virtual_host.name, action, kind, name)
-
-    # --- what the tap is told --------------------------------------------------------------------------
-
-    def note(self, event: str, **facts: object) -> None:
-        if self.broker.tap is not None:
-            self.virtual_host.report(
-                event,
-                session=self.display_name,
-                connection=self.connection_name,
-                channel=self.channel,
-                **facts,
-            )
-
-    def note_consumer(
-        self, event: Literal["consumer added", "consumer ended"], which: Subscription, **facts: object
-    ) -> None:
-        self.virtual_host.report(
-            event,
-            queue=which.queue.name,
-            consumer=which.tag,
-            connection=self.connection_name,
-            channel=self.channel,
-            **facts,
-        )
-
-    def note_settled(self, event: Settlement, deliveries: Sequence[Delivery]) -> None:
-        tap = self.broker.tap
-        if tap is not None and deliveries and self.connection is not None:
-            report_settled(tap, event, deliveries, self.connection, self.channel)
 
     def end(self) -> None:
         """End the session: it cannot be attached again."""

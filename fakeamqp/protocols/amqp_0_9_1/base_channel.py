@@ -11,8 +11,6 @@ from fakeamqp.model.deliveries.subscription import Credit, Gate
 from fakeamqp.model.errors import AccessRefused, ChannelCrash, NotFound, PreconditionFailed
 from fakeamqp.model.memory import Charge
 from fakeamqp.model.operations import STEP, in_steps
-from fakeamqp.model.tap import report_settled
-from fakeamqp.model.virtual_host.firehose import PublishSource
 from fakeamqp.protocols.amqp_0_9_1 import delivering
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
@@ -24,6 +22,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
 )
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 from fakeamqp.protocols.amqp_0_9_1.states import CHANNEL_TRANSITIONS, ChannelState
+from fakeamqp.protocols.base.channel import ReportingChannel
 
 if TYPE_CHECKING:
     from fakeamqp.model.access import AccessControl, Action, User
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.personality.choices import Personality
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.routing import ReplyAddress
-    from fakeamqp.model.tap import Settlement
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.model.virtual_host import VirtualHost
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
@@ -170,7 +168,7 @@ class FrameWriter(Protocol):
         """Add whole frames in pieces, of which views share the body of the message."""
 
 
-class BaseChannel:
+class BaseChannel(ReportingChannel):
     """One open channel. It is also the subscriber of its consumers: see `model.subscription.Subscriber`."""
 
     PAUSES: ClassVar[bool] = False
@@ -179,8 +177,8 @@ class BaseChannel:
     """The class of the messages that consumers of class basic receive; None: those of every class."""
 
     def __init__(self, connection: Amqp091Connection[Any], number: int) -> None:
-        self.connection = connection
-        self.number = number
+        self.connection: Amqp091Connection[Any] = connection
+        self.number: int = number
         self.state: ChannelState = ChannelState.OPEN
         assert connection.virtual_host is not None
         assert connection.user is not None
@@ -338,34 +336,7 @@ class BaseChannel:
 
     # --- reports to the tap ---------------------------------------------------------------------------
 
-    def note_consumer(
-        self, event: Literal["consumer added", "consumer ended"], which: Subscription, **facts: object
-    ) -> None:
-        """Report that a consumer of this channel was added or has ended."""
-        self.virtual_host.report(
-            event,
-            queue=which.queue.name,
-            consumer=which.tag,
-            connection=self.connection.name,
-            channel=self.number,
-            **facts,
-        )
-
-    def note_settled(self, event: Settlement, deliveries: Sequence[Delivery]) -> None:
-        """Report that deliveries of this channel are about to be settled, with this event."""
-        tap = self.connection.broker.tap
-        if tap is not None and deliveries:
-            report_settled(tap, event, deliveries, self.connection, self.number)
-
     # --- for handlers ---------------------------------------------------------------------------------
-
-    def authorise(self, action: Action, kind: str, name: str) -> None:
-        """Check that the connection's user may do this in the virtual host.
-
-        Raises:
-            AccessRefused: the user lacks the permission.
-        """
-        self.access.check(self.user, self.virtual_host.name, action, kind, name)
 
     def authorise_passive(self, kind: str, name: str) -> None:
         """Check that the connection's user may declare this passively; any permission on the name is enough.
@@ -496,11 +467,6 @@ class BaseChannel:
         """Release the channel, because its connection has closed."""
         self.follow("LOST")
         self.release()
-
-    @property
-    def source(self) -> PublishSource:
-        """What copies of the firehose say of the channel."""
-        return PublishSource(self.connection.name, self.number, self.user.name)
 
     def release(self) -> None:
         """Cancel consumers, requeue unacknowledged messages, roll back an open transaction.

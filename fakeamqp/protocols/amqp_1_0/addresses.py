@@ -91,14 +91,6 @@ def queue_of_source(address: str) -> str:
     return _part(address[len(QUEUES) :])
 
 
-def queue_of_address(address: str) -> str | None:
-    """The name of the queue of an address; None if it is no address of a queue."""
-    try:
-        return queue_of_source(address)
-    except (BadAddress, VersionOne):
-        return None
-
-
 def quoted(name: str) -> str:
     """A name as a part of an address."""
     return quote(name.encode("utf-8", "surrogateescape"), safe="")

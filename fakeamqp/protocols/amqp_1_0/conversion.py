@@ -7,44 +7,13 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from fakeamqp.protocols.amqp_1_0 import messages as m, values as v
 from fakeamqp.protocols.amqp_1_0.addresses import queue_address
+from fakeamqp.protocols.amqp_1_0.codec import types as t
 from fakeamqp.protocols.amqp_1_0.codec.composites import Header, Properties
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
-from fakeamqp.protocols.amqp_1_0.codec.types import (
-    Array,
-    Described,
-    Milliseconds,
-    Symbol,
-    UByte,
-    UInt,
-    ULong,
-    encode_value,
-    read_value,
-)
-from fakeamqp.protocols.amqp_1_0.messages import (
-    ANNOTATIONS,
-    BASIC_TYPE,
-    BROKEN,
-    DATA,
-    DEATHS,
-    ENCODED_BODY,
-    ENCODING,
-    FIELDS,
-    SectionProperties,
-    annotation_key,
-    body_section,
-    checked_annotations,
-    head_of,
-    sections_of,
-)
-from fakeamqp.protocols.amqp_1_0.values import (
-    Unconvertible,
-    annotation_of,
-    death_of,
-    deaths_of,
-    field_value,
-    text_or_binary,
-)
+from fakeamqp.protocols.amqp_1_0.messages import SectionProperties
+from fakeamqp.protocols.amqp_1_0.values import Unconvertible
 from fakeamqp.protocols.base.codec import ttl as ttl_of
 
 if TYPE_CHECKING:
@@ -56,8 +25,8 @@ _COUNTS: Final = ("x-acquired-count", "x-delivery-count", "x-stream-offset")
 """What the broker adds for each delivery."""
 _APPLICATION: Final = 0x74
 _DEATHS: Final = ("x-first-death-", "x-last-death-", "x-opt-deaths")
-_OFFSET = Symbol("x-stream-offset")
-_EXCHANGE, _ROUTING_KEY = Symbol("x-exchange"), Symbol("x-routing-key")
+_OFFSET = t.Symbol("x-stream-offset")
+_EXCHANGE, _ROUTING_KEY = t.Symbol("x-exchange"), t.Symbol("x-routing-key")
 
 
 def converted(
@@ -74,12 +43,12 @@ def converted(
     if isinstance(properties, SectionProperties):
         return properties
     fields = Properties()
-    for name, (field, write) in FIELDS.items():
+    for name, (field, write) in m.FIELDS.items():
         value = getattr(properties, name)
         if value is not None:
             setattr(fields, field, write(value))
     if choices.replies_name_queues and properties.reply_to is not None:
-        if not isinstance(text_or_binary(properties.reply_to.replace("\0", "")), str):
+        if not isinstance(v.text_or_binary(properties.reply_to.replace("\0", "")), str):
             raise Unconvertible("the reply-to is no UTF-8")
         fields.reply_to = queue_address(properties.reply_to)
     annotations: dict[Any, Any] = {}
@@ -89,30 +58,30 @@ def converted(
     headers = properties.headers or {}
     for name in properties.last_headers():
         value = headers[name]
-        key = annotation_key(name) if died or name != "x-death" else Symbol(name)
+        key = m.annotation_key(name) if died or name != "x-death" else t.Symbol(name)
         if key is None:
             if not isinstance(value, (Mapping, list, tuple)):
                 application[name] = _value(name, value, exact)
         elif key.startswith(_DEATHS) and died:
-            added[key] = deaths_of(value) if key == DEATHS else _value(name, value, exact)
+            added[key] = v.deaths_of(value) if key == m.DEATHS else _value(name, value, exact)
         else:
             (added if key in _COUNTS else annotations)[key] = _value(name, value, exact)
     if _OFFSET in added:
         # Out of a stream, they are encoded anew (RabbitMQ: measured on 4.3.6).
-        annotations, _ = read_value(encode_value(annotations))
+        annotations, _ = t.read_value(t.encode_value(annotations))
         if None in annotations.values():
             raise Unconvertible("an annotation is null")
-    encoded = properties.type == ENCODED_BODY
+    encoded = properties.type == m.ENCODED_BODY
     if properties.type is not None:
-        annotations[BASIC_TYPE] = properties.type
+        annotations[m.BASIC_TYPE] = properties.type
     made = SectionProperties(
         durable=properties.delivery_mode == 2,
         priority=properties.priority,
         ttl=None if properties.expiration is None else ttl_of(properties.expiration),
         annotations=annotations,
         added=added,
-        head=head_of(fields, application, nulls=choices.writes_trailing_nulls),
-        prefix=b"" if encoded else DATA,
+        head=m.head_of(fields, application, nulls=choices.writes_trailing_nulls),
+        prefix=b"" if encoded else m.DATA,
         choices=choices,
     )
     if encoded:
@@ -129,13 +98,13 @@ def _embed(made: SectionProperties, body: bytes) -> None:
     properties, application = made.head_sections()
     whole = b""
     try:
-        for code, _, start, _ in sections_of(body, strict=False):
-            if code == BROKEN:
+        for code, _, start, _ in m.sections_of(body, strict=False):
+            if code == m.BROKEN:
                 raise Unconvertible("the body is no section")
-            value, _ = read_value(body, start)
-            encoded = encode_value(Described(ULong(code), value))
-            if code == ANNOTATIONS:
-                made.annotations = checked_annotations(value)
+            value, _ = t.read_value(body, start)
+            encoded = t.encode_section(code, value)
+            if code == m.ANNOTATIONS:
+                made.annotations = m.checked_annotations(value)
             elif code == Properties.CODE:
                 nulls = made.choices.writes_trailing_nulls
                 properties = Properties.unchecked(value).encode(nulls=nulls)
@@ -152,10 +121,10 @@ def _embed(made: SectionProperties, body: bytes) -> None:
 def _deaths_of_history(history: Deaths) -> Any:
     """The value of x-opt-deaths for a dead letter."""
     deaths = [
-        death_of(each.table(), Milliseconds(each.began * 1000), Milliseconds(each.latest * 1000))
+        v.death_of(each.table(), t.Milliseconds(each.began * 1000), t.Milliseconds(each.latest * 1000))
         for each in history.deaths
     ]
-    return Array(deaths, dict)
+    return t.Array(deaths, dict)
 
 
 def _first_ttl(history: Deaths) -> int | None:
@@ -170,7 +139,7 @@ def _value(name: str, value: Any, exact: Mapping[str, bytes]) -> Any:
     if isinstance(value, Decimal):
         raise Unconvertible(f"header {name!r} is a decimal")
     octets = exact.get(name)
-    return annotation_of(value, None) if octets is None else field_value(octets)[0]
+    return v.annotation_of(value) if octets is None else v.field_value(octets)[0]
 
 
 def encoded_message(message: Message, choices: Amqp10Choices, *, redelivered: bool, failures: int) -> bytes:
@@ -188,9 +157,9 @@ def encoded_message(message: Message, choices: Amqp10Choices, *, redelivered: bo
         ttl = _first_ttl(message.history)
     first = not redelivered and not failures and not died
     header = _encoded_header(properties.shown_durable, properties.priority, ttl, first, failures)
-    if message.encoding is not ENCODING:
+    if message.encoding is not m.ENCODING:
         encode_properties(message, properties, choices)
-    body = body_section(properties, message.body)
+    body = m.body_section(properties, message.body)
     return b"".join((header, message.properties_bytes, body, properties.footer))
 
 
@@ -202,10 +171,10 @@ def _encoded_header(
 ) -> bytes:
     return Header(
         durable=durable,
-        priority=None if priority is None else UByte(priority & 0xFF),
-        ttl=None if ttl is None else UInt(ttl & 0xFFFFFFFF),
+        priority=None if priority is None else t.UByte(priority & 0xFF),
+        ttl=None if ttl is None else t.UInt(ttl & 0xFFFFFFFF),
         first_acquirer=first,
-        delivery_count=UInt(failures),
+        delivery_count=t.UInt(failures),
     ).encode()
 
 
@@ -214,7 +183,7 @@ def encode_properties(message: Message, properties: SectionProperties, choices: 
     if properties.annotations or properties.added or message.history is not None:
         own = {_EXCHANGE: message.exchange, _ROUTING_KEY: message.routing_key}
         if message.history is not None:
-            own[DEATHS] = _deaths_of_history(message.history)
+            own[m.DEATHS] = _deaths_of_history(message.history)
         own = {**own, **{key: properties.added[key] for key in sorted(properties.added)}, **own}
         annotations = {**properties.annotations, **own}
         if choices.broker_annotations_first:
@@ -223,7 +192,7 @@ def encode_properties(message: Message, properties: SectionProperties, choices: 
     else:
         octets = _encoded_origin(message.exchange, message.routing_key, choices.broker_annotations_first)
     message.properties_bytes = octets + properties.head
-    message.encoding = ENCODING
+    message.encoding = m.ENCODING
 
 
 @lru_cache(maxsize=256)
@@ -234,4 +203,4 @@ def _encoded_origin(exchange: str, routing_key: str, key_first: bool) -> bytes:
 
 
 def _encoded_annotations(annotations: Mapping[Any, Any]) -> bytes:
-    return encode_value(Described(ULong(ANNOTATIONS), annotations))
+    return t.encode_section(m.ANNOTATIONS, annotations)

@@ -21,28 +21,11 @@ from fakeamqp.model.names import NODE
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.model.queues.classic import ClassicQueue
 from fakeamqp.protocols.amqp_1_0.addresses import MANAGEMENT, quoted
-from fakeamqp.protocols.amqp_1_0.codec import composites as c
+from fakeamqp.protocols.amqp_1_0.codec import composites as c, types as t
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
-from fakeamqp.protocols.amqp_1_0.codec.frames import AMQP, HEADER_SIZE, frame
-from fakeamqp.protocols.amqp_1_0.codec.types import (
-    Array,
-    Described,
-    Symbol,
-    UByte,
-    UInt,
-    ULong,
-    encode_value,
-    read_value,
-)
-from fakeamqp.protocols.amqp_1_0.replies import (
-    INTERNAL_ERROR,
-    INVALID_FIELD,
-    PRECONDITION_FAILED,
-    TRANSFER_LIMIT,
-    EndFault,
-    LinkFault,
-)
-from fakeamqp.protocols.amqp_1_0.serial import beyond
+from fakeamqp.protocols.amqp_1_0.links import SETTLED, LinkFromClient, LinkToClient
+from fakeamqp.protocols.amqp_1_0.replies import EndFault, LinkFault, Reply, SessionCrash
+from fakeamqp.protocols.amqp_1_0.serial import MASK
 from fakeamqp.protocols.amqp_1_0.values import Unconvertible, annotation_of, header_of, term
 
 if TYPE_CHECKING:
@@ -51,8 +34,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
 
 _CREDIT: Final = 8
-_MASK: Final = 0xFFFFFFFF
-_SETTLED: Final = 1
 _PROPERTIES, _APPLICATION, _VALUE = 0x73, 0x74, 0x77
 _LINE: Final = 80
 _ME: Final = "$me"
@@ -81,130 +62,62 @@ class _Refused(Exception):
 def concerns(body: c.Attach, source: Any, target: Any) -> bool:
     """Whether an attach is about a link of such a pair. A sender's is only if its messages are settled."""
     if body.role is False:
-        return body.snd_settle_mode == _SETTLED and getattr(target, "address", None) == MANAGEMENT
+        return body.snd_settle_mode == SETTLED and getattr(target, "address", None) == MANAGEMENT
     return getattr(source, "address", None) == MANAGEMENT
 
 
 def attach(session: Amqp10Session, body: c.Attach, source: Any, target: Any) -> None:
     """Answer an attach of one of the two links; LinkFault unless they are marked as a pair."""
     if (body.properties or {}).get("paired") is not True:
-        raise LinkFault(INVALID_FIELD, "Link property 'paired' is not set to boolean value 'true'")
-    answer = c.Attach(
-        name=body.name,
-        handle=body.handle,
-        role=not body.role,
-        snd_settle_mode=UByte(_SETTLED),
-        source=source,
-        target=target,
-        properties={Symbol("paired"): True},
-    )
+        raise LinkFault(Reply.INVALID_FIELD, "Link property 'paired' is not set to boolean value 'true'")
+    said = {"source": source, "target": target, "properties": {t.Symbol("paired"): True}}
     if body.role is False:
-        answer.rcv_settle_mode = UByte(0)
-        answer.max_message_size = ULong(session.choices.largest_message)
-        request = RequestLink(session, body)
-        session.receiving[body.handle] = request
-        session.send(answer)
+        session.receiving[body.handle] = request = RequestLink(session, body, MANAGEMENT, _CREDIT)
+        largest, said["rcv_settle_mode"] = session.choices.largest_message, 0
+        session.answer_attach(body, snd_settle_mode=SETTLED, max_message_size=largest, **said)
         request.grant()
     else:
-        answer.rcv_settle_mode = body.rcv_settle_mode
-        answer.max_message_size = body.max_message_size
-        answer.initial_delivery_count = UInt(session.choices.first_delivery_count)
-        session.sending[body.handle] = ResponseLink(session, body)
-        session.send(answer)
+        session.sending[body.handle] = response = ResponseLink(session, body, MANAGEMENT)
+        said |= {"rcv_settle_mode": body.rcv_settle_mode, "initial_delivery_count": response.delivery_count}
+        session.answer_attach(body, snd_settle_mode=SETTLED, max_message_size=body.max_message_size, **said)
 
 
-class ResponseLink:
+class ResponseLink(LinkToClient):
     """The link on which responses go to the client."""
 
-    address = MANAGEMENT
     source_queue = ""
-    timed_out = False
-    settled = True
-    largest_message: int | None = None
-    filters: Mapping[Any, Any] = {}
 
-    def __init__(self, session: Amqp10Session, body: c.Attach) -> None:
-        self.session: Amqp10Session = session
-        self.handle: int = body.handle
-        self.link_name: str = body.name
-        self.delivery_count: int = session.choices.first_delivery_count
+    def __init__(self, session: Amqp10Session, body: c.Attach, address: str) -> None:
+        super().__init__(session, body, address)
+        self.settled = True
+        self.largest_message = None
         self.credit_left: int = 0
 
     def flow(self, body: c.Flow) -> None:
         if body.link_credit is None:
             return
-        seen = (
-            self.session.choices.first_delivery_count if body.delivery_count is None else body.delivery_count
-        )
-        self.credit_left = max(0, beyond(seen, body.link_credit, self.delivery_count))
+        self.credit_left = self.granted(body)
         if body.drain:
-            self.delivery_count = (self.delivery_count + self.credit_left) & _MASK
+            self.delivery_count = (self.delivery_count + self.credit_left) & MASK
             self.credit_left = 0
         if body.drain or body.echo:
-            self.session.send_flow(
-                handle=self.handle,
-                delivery_count=UInt(self.delivery_count),
-                link_credit=UInt(self.credit_left),
-                available=UInt(0),
-                drain=bool(body.drain),
-            )
+            self.send_flow(self.credit_left, available=0, drain=bool(body.drain))
 
     def respond(self, payload: bytes) -> None:
-        session = self.session
-        number = session.next_delivery_id
-        session.next_delivery_id = (number + 1) & _MASK
-        self.delivery_count = (self.delivery_count + 1) & _MASK
+        self.delivery_count = (self.delivery_count + 1) & MASK
         self.credit_left -= 1
-        transfer = c.Transfer(
-            handle=self.handle,
-            delivery_id=UInt(number),
-            delivery_tag=b"",
-            message_format=UInt(0),
-            settled=True,
-            more=True,
-        )
-        more = transfer.encode()
-        transfer.more = False if session.choices.writes_more else None
-        last = transfer.encode()
-        room = session.connection.largest_sent - HEADER_SIZE - len(more)
-        pieces = [payload[at : at + room] for at in range(0, len(payload), room)]
-        session.send_transfers(
-            [
-                frame(AMQP, session.channel, (more if index + 1 < len(pieces) else last) + piece)
-                for index, piece in enumerate(pieces)
-            ]
-        )
+        self.session.send_transfers(self.frames(self.session.take_delivery_id(), b"", payload))
 
     def end(self) -> None:
         """Nothing is kept."""
 
 
-class RequestLink:
+class RequestLink(LinkFromClient):
     """The link on which requests come."""
-
-    address = MANAGEMENT
-    mode = _SETTLED
-    unfinished = 0
-
-    def __init__(self, session: Amqp10Session, body: c.Attach) -> None:
-        self.session: Amqp10Session = session
-        self.handle: int = body.handle
-        self.link_name: str = body.name
-        self.delivery_count: int = body.initial_delivery_count or 0
-        self.credit: int = _CREDIT
 
     def flow(self, body: c.Flow) -> None:
         if body.echo:
             self.grant()
-
-    def grant(self) -> None:
-        self.credit = _CREDIT
-        self.session.send_flow(
-            handle=self.handle, delivery_count=UInt(self.delivery_count), link_credit=UInt(self.credit)
-        )
-
-    def end(self) -> None:
-        """Nothing is kept."""
 
     def transfer(self, body: c.Transfer, payload: bytes) -> None:
         """Carry out a request and send the response.
@@ -215,18 +128,17 @@ class RequestLink:
         """
         session = self.session
         if self.credit <= 0:
-            raise LinkFault(TRANSFER_LIMIT)
-        self.credit -= 1
-        self.delivery_count = (self.delivery_count + 1) & _MASK
+            raise LinkFault(Reply.TRANSFER_LIMIT)
+        self.count()
         links = [each for each in session.sending.values() if isinstance(each, ResponseLink)]
         response = next((each for each in links if each.link_name == self.link_name), None)
         if response is None:
-            raise EndFault(PRECONDITION_FAILED, "received transfer on half open management link pair")
+            raise EndFault(Reply.PRECONDITION_FAILED, "received transfer on half open management link pair")
         if response.credit_left <= 0:
             text = f"insufficient credit ({response.credit_left}) for management link from RabbitMQ to client"
-            raise EndFault(PRECONDITION_FAILED, text)
+            raise EndFault(Reply.PRECONDITION_FAILED, text)
         if body.more or not body.settled:
-            raise EndFault(INTERNAL_ERROR, "a management request is one settled transfer")
+            raise SessionCrash("a management request is one settled transfer")
         properties, request = _read(payload)
         handler: _Handler | None = None
         try:
@@ -236,9 +148,14 @@ class RequestLink:
             status, said = refusal.status, str(refusal)
         if self.credit <= _CREDIT // 2:
             self.grant()
-        response.respond(_response(properties.message_id, status, said))
+        response.respond(self._response(properties.message_id, status, said))
         if handler is _put_token:
             session.connection.renew_credential()
+
+    def _response(self, correlation_id: Any, status: str, body: Any) -> bytes:
+        properties = c.Properties(subject=status, correlation_id=correlation_id)
+        head = properties.encode(nulls=self.session.choices.writes_trailing_nulls)
+        return head + t.encode_section(_APPLICATION, _RESPONSE) + t.encode_section(_VALUE, body)
 
 
 def _read(payload: bytes) -> tuple[c.Properties, Any]:
@@ -247,28 +164,18 @@ def _read(payload: bytes) -> tuple[c.Properties, Any]:
     body: Any = _NOTHING
     offset = 0
     while offset < len(payload):
-        section, offset = read_value(payload, offset)
-        if not isinstance(section, Described):
+        section, offset = t.read_value(payload, offset)
+        if not isinstance(section, t.Described):
             raise DecodeError("a management request has no sections")
         if section.descriptor == _PROPERTIES:
             properties = c.composite_of(section, c.Properties)
         elif section.descriptor == _VALUE:
             body = section.value
     if properties is None or not isinstance(properties.to, str) or properties.subject is None:
-        raise EndFault(INTERNAL_ERROR, "a management request lacks its path or its method")
+        raise SessionCrash("a management request lacks its path or its method")
     if properties.reply_to != _ME:
-        raise EndFault(INTERNAL_ERROR, f"the response to a management request goes to {_ME}")
+        raise SessionCrash(f"the response to a management request goes to {_ME}")
     return properties, body
-
-
-def _response(correlation_id: Any, status: str, body: Any) -> bytes:
-    return b"".join(
-        (
-            c.Properties(subject=status, correlation_id=correlation_id).encode(),
-            encode_value(Described(ULong(_APPLICATION), dict(_RESPONSE))),
-            encode_value(Described(ULong(_VALUE), body)),
-        )
-    )
 
 
 # --- requests -----------------------------------------------------------------------------------------------
@@ -290,7 +197,7 @@ def _route(method: str, path: str, body: Any) -> tuple[_Handler, list[str], str]
     handler = _HANDLERS.get((method, *_shape(parts)))
     fits = body is None if method in ("GET", "DELETE") else isinstance(body, dict)
     if handler is None or not (fits or handler is _put_token):
-        raise EndFault(INTERNAL_ERROR, f"no such management request: {method} {path}")
+        raise SessionCrash(f"no such management request: {method} {path}")
     return handler, [_decoded(each) for each in parts], query or where
 
 
@@ -305,21 +212,17 @@ def _carry_out(handler: _Handler, session: Amqp10Session, parts: list[str], quer
     try:
         return handler(session, parts, query, body)
     except AccessRefused as problem:
-        if _is_about_rights(problem.text):
+        if " refused for user " in problem.text:
             raise
         raise _Refused("403", problem.text) from None
     except ChannelCrash as crash:
-        raise EndFault(INTERNAL_ERROR, crash.text) from None
+        raise SessionCrash(crash.text) from None
     except ModelError as problem:
         status = "400" if parts[0] == "bindings" else _STATUS.get(problem.condition, "400")
         raise _Refused(status, problem.text) from None
 
 
 _STATUS: Final = {"not-found": "400", "precondition-failed": "409", "resource-locked": "400"}
-
-
-def _is_about_rights(text: str) -> bool:
-    return " refused for user " in text
 
 
 def _shape(parts: list[str]) -> tuple[str, ...]:
@@ -336,7 +239,7 @@ def _decoded(text: str) -> str:
 def _arguments(value: Any) -> dict[str, Any]:
     """Arguments as the model has them. EndFault for what RabbitMQ cannot convert."""
     if not isinstance(value, dict):
-        raise EndFault(INTERNAL_ERROR, "the arguments are no map")
+        raise SessionCrash("the arguments are no map")
     found: dict[str, Any] = {}
     for name, each in value.items():
         if not isinstance(name, str):
@@ -344,7 +247,7 @@ def _arguments(value: Any) -> dict[str, Any]:
         try:
             kept, converted = header_of(each, drops=False)
         except Unconvertible as problem:
-            raise EndFault(INTERNAL_ERROR, str(problem)) from None
+            raise SessionCrash(str(problem)) from None
         if kept:
             found[str(name)] = converted
     return found
@@ -352,7 +255,7 @@ def _arguments(value: Any) -> dict[str, Any]:
 
 def _typed(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments as a response has them."""
-    return {name: annotation_of(each, None) for name, each in arguments.items()}
+    return {name: annotation_of(each) for name, each in arguments.items()}
 
 
 def _options(body: Mapping[Any, Any], kind: str, known: Mapping[str, Any]) -> dict[str, Any]:
@@ -361,7 +264,7 @@ def _options(body: Mapping[Any, Any], kind: str, known: Mapping[str, Any]) -> di
     for name, value in body.items():
         if type(name) is not str or name not in known or type(value) is not type(known[name]):
             if name == "arguments" and type(name) is str:
-                raise EndFault(INTERNAL_ERROR, "the arguments are no map")
+                raise SessionCrash("the arguments are no map")
             raise _Refused("400", f"bad {kind} {{{term(name)},{term(value)}}}")
         found[name] = _arguments(value) if name == "arguments" else value
     return found
@@ -377,6 +280,11 @@ def _check_name(kind: str, name: str) -> None:
 def _reserved(session: Amqp10Session, kind: str, name: str) -> _Refused:
     host = session.virtual_host.name
     return _Refused("403", f"{kind} '{name}' in vhost '{host}' starts with reserved prefix 'amq.'")
+
+
+def _check_exchange_name(name: str) -> None:
+    if not name:
+        raise _Refused("403", "operation not permitted on the default exchange")
 
 
 def _authorise_further(
@@ -395,8 +303,8 @@ def _authorise_further(
 def _queue_view(queue: Queue, durable: bool = True) -> dict[str, Any]:
     """A queue as responses have it; `durable` is what was asked for, which an exclusive one is not here."""
     return {
-        "message_count": ULong(len(queue.ready)),
-        "consumer_count": UInt(queue.consumer_count if queue.reports_consumers else 0),
+        "message_count": t.ULong(len(queue.ready)),
+        "consumer_count": t.UInt(queue.consumer_count if queue.reports_consumers else 0),
         "name": queue.name,
         "vhost": queue.virtual_host.name,
         "durable": queue.durable or (durable and queue.exclusive_owner is not None),
@@ -405,7 +313,7 @@ def _queue_view(queue: Queue, durable: bool = True) -> dict[str, Any]:
         "type": queue.type_name,
         "arguments": _typed(queue.arguments),
         "leader": NODE,
-        "replicas": Array([NODE], str),
+        "replicas": t.Array([NODE], str),
     }
 
 
@@ -417,21 +325,13 @@ def _put_queue(session: Amqp10Session, parts: list[str], query: str, body: Any) 
     _check_name("queue", name)
     queues = session.virtual_host.queues
     if name.startswith("amq."):
-        raise _Refused(
-            "403", f"queue '{name}' in vhost '{session.virtual_host.name}' starts with reserved prefix 'amq.'"
-        )
+        raise _reserved(session, "queue", name)
     session.authorise("configure", "queue", name)
     arguments = options["arguments"]
     there = name in queues
     if not there:
         _authorise_further(session, "queue", name, arguments, "x-dead-letter-exchange")
-    declaration = QueueDeclaration(
-        owner=session.connection,
-        durable=options["durable"],
-        exclusive=options["exclusive"],
-        auto_delete=options["auto_delete"],
-        arguments=arguments,
-    )
+    declaration = QueueDeclaration(owner=session.connection, **options)
     try:
         queue = queues.declare(name, declaration)
     except ModelError as problem:
@@ -463,8 +363,8 @@ def _get_queue(session: Amqp10Session, parts: list[str], query: str, body: Any) 
     queue = session.virtual_host.queues.get(parts[1])
     if _is_reply_address(session, parts[1]):
         view = _queue_view(ClassicQueue(session.virtual_host, parts[1], QueueDeclaration(auto_delete=True)))
-        view |= {"type": "rabbit_volatile_queue", "consumer_count": UInt(1)}
-        return "200", view | {"replicas": Array((), str), "arguments": {}}
+        view |= {"type": "rabbit_volatile_queue", "consumer_count": t.UInt(1)}
+        return "200", view | {"replicas": t.Array((), str), "arguments": {}}
     if queue is None:
         raise _Refused("404", f"queue '{parts[1]}' in vhost '{session.virtual_host.name}' not found")
     queue = session.virtual_host.queues.require(parts[1], session.connection)
@@ -475,20 +375,20 @@ def _delete_queue(session: Amqp10Session, parts: list[str], query: str, body: An
     session.authorise("configure", "queue", parts[1])
     counts: list[int] = []
     session.virtual_host.queues.delete(parts[1], session.connection, confirm=counts.append)
-    return "200", {"message_count": ULong(counts[0] if counts else 0)}
+    return "200", {"message_count": t.ULong(counts[0] if counts else 0)}
 
 
 def _purge(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
     session.authorise("read", "queue", parts[1])
     if _is_reply_address(session, parts[1]):
-        return "200", {"message_count": ULong(0)}
+        return "200", {"message_count": t.ULong(0)}
     try:
         queue = session.virtual_host.queues.require(parts[1], session.connection)
     except NotFound as problem:
         raise _Refused(session.choices.purging_missing_queue, problem.text) from None
     if queue.keeps_delivered:
         raise _Refused("400", f"purge not supported by {queue.place}")
-    return "200", {"message_count": ULong(queue.purge())}
+    return "200", {"message_count": t.ULong(queue.purge())}
 
 
 def _put_exchange(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
@@ -504,31 +404,19 @@ def _put_exchange(session: Amqp10Session, parts: list[str], query: str, body: An
         exchanges.type_called(options["type"])
     except ModelError as problem:
         raise _Refused("400", problem.text) from None
-    if not name:
-        raise _Refused("403", "operation not permitted on the default exchange")
+    _check_exchange_name(name)
     session.authorise("configure", "exchange", name)
     if name not in exchanges and name.startswith("amq."):
-        raise _Refused(
-            "403",
-            f"exchange '{name}' in vhost '{session.virtual_host.name}' starts with reserved prefix 'amq.'",
-        )
+        raise _reserved(session, "exchange", name)
     if name not in exchanges and session.choices.checks_further_rights:
         _authorise_further(session, "exchange", name, options["arguments"], "alternate-exchange")
-    exchanges.declare(
-        name,
-        options["type"],
-        durable=options["durable"],
-        auto_delete=options["auto_delete"],
-        internal=options["internal"],
-        arguments=options["arguments"],
-    )
+    exchanges.declare(name, options.pop("type"), **options)
     return "204", None
 
 
 def _delete_exchange(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
     name = parts[1]
-    if not name:
-        raise _Refused("403", "operation not permitted on the default exchange")
+    _check_exchange_name(name)
     if name.startswith("amq."):
         raise _reserved(session, "exchange", name)
     session.authorise("configure", "exchange", name)
@@ -542,26 +430,20 @@ def _delete_exchange(session: Amqp10Session, parts: list[str], query: str, body:
 def _destination(session: Amqp10Session, kind: str, name: str) -> Any:
     if kind == "queue":
         return session.virtual_host.queues.require(name, session.connection)
-    if not name:
-        raise _Refused("403", "operation not permitted on the default exchange")
+    _check_exchange_name(name)
     return session.virtual_host.exchanges.require(name)
 
 
-def _authorise_binding(session: Amqp10Session, source: str, kind: str, name: str, key: str) -> None:
-    session.authorise("write", kind, name)
-    session.authorise("read", "exchange", source)
-    exchange = session.virtual_host.exchanges.get(source)
-    if exchange is not None and exchange.type_name == "topic":
-        session.access.check_topic(session.user, session.virtual_host.name, "read", source, key)
-
-
-def _checked_binding(session: Amqp10Session, source: str, kind: str, name: str, key: str) -> None:
+def _check_binding(session: Amqp10Session, source: str, kind: str, name: str, key: str) -> None:
     """What is asked of each request about bindings."""
-    if not source or (kind == "exchange" and not name):
-        raise _Refused("403", "operation not permitted on the default exchange")
+    _check_exchange_name(source)
+    if kind == "exchange":
+        _check_exchange_name(name)
     _check_name("binding", source)
     _check_name("binding", name)
-    _authorise_binding(session, source, kind, name, key)
+    session.authorise("write", kind, name)
+    session.authorise("read", "exchange", source)
+    session.authorise_topic("read", source, key)
 
 
 _BINDING_FIELDS: Final[Mapping[str, Any]] = {
@@ -575,10 +457,10 @@ def _post_binding(session: Amqp10Session, parts: list[str], query: str, body: An
     kind = "queue" if "destination_queue" in body else "exchange"
     missing = {"source", "binding_key", "arguments", f"destination_{kind}"} - body.keys()
     if missing:
-        raise EndFault(INTERNAL_ERROR, f"a binding lacks {', '.join(sorted(missing))}")
+        raise SessionCrash(f"a binding lacks {', '.join(sorted(missing))}")
     source = "" if said["source"] == "amq.default" else said["source"]
     name, key = said[f"destination_{kind}"], said["binding_key"]
-    _checked_binding(session, source, kind, name, key)
+    _check_binding(session, source, kind, name, key)
     session.virtual_host.bindings.bindable(source)
     destination = _destination(session, kind, name)
     session.virtual_host.bindings.bind(source, destination, key, said["arguments"])
@@ -618,21 +500,18 @@ def _shown_query(said: Mapping[str, str]) -> str:
     before = "missing 'dste' or 'dstq' in query: "
     pairs = [f'<<"{name}">> => <<"{value}">>' for name, value in sorted(said.items())]
     line = f"{before}#{{{','.join(pairs)}}}"
-    return (
-        line
-        if len(line) < _LINE
-        else f"{before}#{{{(',' + chr(10) + ' ' * len(before + '#{')).join(pairs)}}}"
-    )
+    indented = ",\n" + " " * len(before + "#{")
+    return line if len(line) < _LINE else f"{before}#{{{indented.join(pairs)}}}"
 
 
 def _between(session: Amqp10Session, source: str, kind: str, name: str, key: str) -> list[Binding]:
     exchange = session.virtual_host.exchanges.get(source)
-    if exchange is None:
-        return []
+    bindings = [] if exchange is None else exchange.bindings.values()
+    wanted = (kind, name, key)
     return [
         each
-        for each in exchange.bindings.values()
-        if each.destination.kind == kind and each.destination.name == name and each.routing_key == key
+        for each in bindings
+        if (each.destination.kind, each.destination.name, each.routing_key) == wanted
     ]
 
 
@@ -640,15 +519,15 @@ def _get_bindings(session: Amqp10Session, parts: list[str], query: str, body: An
     pairs = [piece.partition("=") for piece in query.split("&")] if "=" in query else []
     said = {name: _decoded(value) for name, _, value in pairs}
     if "src" not in said or "key" not in said:
-        raise EndFault(INTERNAL_ERROR, "a query for bindings lacks src or key")
+        raise SessionCrash("a query for bindings lacks src or key")
     kind = "exchange" if "dste" in said else "queue" if "dstq" in said else ""
     if not kind and not session.choices.checks_further_rights:
-        raise EndFault(INTERNAL_ERROR, "a query for bindings lacks dste and dstq")
+        raise SessionCrash("a query for bindings lacks dste and dstq")
     if not kind:
         raise _Refused("400", _shown_query(said))
     name = said["dstq" if kind == "queue" else "dste"]
     if session.choices.checks_further_rights:
-        _checked_binding(session, said["src"], kind, name, said["key"])
+        _check_binding(session, said["src"], kind, name, said["key"])
     found = _between(session, said["src"], kind, name, said["key"])
     return "200", [
         {
@@ -669,7 +548,7 @@ def _delete_binding(session: Amqp10Session, parts: list[str], query: str, body: 
         raise _Refused("400", f"bad binding path segment '{segment}'")
     source, name, key = map(_decoded, found.group(1, 3, 4))
     kind = "queue" if found[2] == "q" else "exchange"
-    _checked_binding(session, source, kind, name, key)
+    _check_binding(session, source, kind, name, key)
     for each in _between(session, source, kind, name, key):
         if _arguments_hash(each.arguments) == found[5]:
             session.virtual_host.bindings.unbind(
@@ -681,7 +560,7 @@ def _delete_binding(session: Amqp10Session, parts: list[str], query: str, body: 
 def _put_token(session: Amqp10Session, parts: list[str], query: str, body: Any) -> Answer:
     """A new credential; permissions are checked after the answer (RabbitMQ: measured on 4.3.6)."""
     if not session.choices.renews_credentials or parts[1:] != ["tokens"] or not isinstance(body, bytes):
-        raise EndFault(INTERNAL_ERROR, "no credential that can be renewed")
+        raise SessionCrash("no credential that can be renewed")
     return "204", None
 
 

@@ -12,78 +12,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote_to_bytes
 from uuid import UUID
 
+from fakeamqp.model.messages.message import Int64
+from fakeamqp.protocols.amqp_1_0 import values as v
 from fakeamqp.protocols.amqp_1_0.addresses import QUEUES
-from fakeamqp.protocols.amqp_1_0.codec.composites import (
-    BY_DESCRIPTOR,
-    SECTIONS,
-    Header,
-    Properties,
-)
+from fakeamqp.protocols.amqp_1_0.choices import Amqp10Choices
+from fakeamqp.protocols.amqp_1_0.codec import types as t
+from fakeamqp.protocols.amqp_1_0.codec.composites import SECTIONS, Header, Properties, class_of_value
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
-from fakeamqp.protocols.amqp_1_0.codec.types import (
-    Char,
-    Decimal32,
-    Decimal64,
-    Decimal128,
-    Described,
-    Milliseconds,
-    Symbol,
-    UByte,
-    UInt,
-    ULong,
-    encode_binary,
-    encode_value,
-    read_value,
-    skip_value,
-)
-from fakeamqp.protocols.amqp_1_0.values import (
-    Long,
-    Unconvertible,
-    annotation_of,
-    application_property_of,
-    deaths_of,
-    has_decimal,
-    header_of,
-    seconds,
-    signed,
-    table_of_deaths,
-    term,
-    text_or_binary,
-    untyped,
-)
-from fakeamqp.protocols.base.codec import ttl as ttl_of
+from fakeamqp.protocols.amqp_1_0.values import Unconvertible
+from fakeamqp.protocols.base.codec import encoded, ttl as ttl_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class MessageChoices(Protocol):
-    """The choices of a personality that matter here; see `choices`."""
-
-    @property
-    def replies_name_queues(self) -> bool: ...
-    @property
-    def drops_decimals(self) -> bool: ...
-    @property
-    def checks_sections(self) -> bool: ...
-    @property
-    def durable_by_default(self) -> bool: ...
-    @property
-    def writes_trailing_nulls(self) -> bool: ...
-
-
-class _Usual:
-    """Those of RabbitMQ 4.2, where the personality is not known."""
-
-    replies_name_queues = drops_decimals = True
-    checks_sections = durable_by_default = writes_trailing_nulls = False
-
-
-USUAL: Final[MessageChoices] = _Usual()
+USUAL: Final = Amqp10Choices()
+"""Those of RabbitMQ 4.2, where the personality is not known."""
 ENCODING: Final = "1-0"
 """Marks messages whose property bytes are the annotations and the bare part up to the body, as sent."""
 ENCODED_BODY: Final = "amqp-1.0"
@@ -92,19 +40,19 @@ DATA: Final = b"\0\x53\x75"
 _PROPERTIES: Final = b"\0\x53\x73"
 _LONGEST_SHORT: Final = 255
 _CODES: Final = {f"amqp:{name}:{kind}": code for code, (name, kind) in SECTIONS.items()}
-DEATHS: Final = Symbol("x-opt-deaths")
-_X_CC: Final = Symbol("x-cc")
-BASIC_TYPE: Final = Symbol("x-basic-type")
-_RECEIVED: Final = Symbol("x-opt-rabbitmq-received-time")
+DEATHS: Final = t.Symbol("x-opt-deaths")
+_X_CC: Final = t.Symbol("x-cc")
+BASIC_TYPE: Final = t.Symbol("x-basic-type")
+_RECEIVED: Final = t.Symbol("x-opt-rabbitmq-received-time")
 _INTERNAL: Final = ("x-exchange", "x-routing-key", "x-death")
 """Annotations that are no headers in 0-9-1, besides those that begin with x-basic-."""
 _ONE_PART: Final = re.compile("[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2}")
-_OFFSET: Final = Symbol("x-stream-offset")
+_OFFSET: Final = t.Symbol("x-stream-offset")
 _TURN: Final = 1 << 64
 
 
 class UnreadableMessage(DecodeError):
-    """A message whose sections cannot be read; `terms` are an Erlang term, or the members of a tuple."""
+    """A message whose sections cannot be read; `terms` are an Erlang v.term, or the members of a tuple."""
 
     def __init__(self, *terms: str) -> None:
         super().__init__(terms[0] if len(terms) == 1 else f"{{{','.join(terms)}}}")
@@ -137,22 +85,8 @@ class SectionProperties:
     """
 
     __slots__ = (
-        "_application",
-        "_fields",
-        "_headers",
-        "added",
-        "annotations",
-        "broken",
-        "choices",
-        "durable",
-        "footer",
-        "head",
-        "prefix",
-        "priority",
-        "silent",
-        "ttl",
-        "unwritable",
-        "whole",
+        *("_application", "_fields", "_headers", "added", "annotations", "broken", "choices", "durable"),
+        *("footer", "head", "prefix", "priority", "silent", "ttl", "unwritable", "whole"),
     )
 
     stored_as_is = True
@@ -170,7 +104,7 @@ class SectionProperties:
         prefix: bytes = b"",
         whole: bytes | None = None,
         footer: bytes = b"",
-        choices: MessageChoices = USUAL,
+        choices: Amqp10Choices = USUAL,
     ) -> None:
         self.durable: bool = durable
         self.silent: bool = False
@@ -187,7 +121,7 @@ class SectionProperties:
         self.prefix: bytes = prefix
         self.whole: bytes | None = whole
         self.footer: bytes = footer
-        self.choices: MessageChoices = choices
+        self.choices: Amqp10Choices = choices
         self._fields: Properties | None = None
         self._application: dict[Any, Any] | None = None
         self._headers: dict[str, Any] | None = None
@@ -216,10 +150,10 @@ class SectionProperties:
         offset = 0
         while offset < len(self.head):
             try:
-                value, offset = read_value(self.head, offset)
+                value, offset = t.read_value(self.head, offset)
             except DecodeError as problem:
                 raise UnreadableMessage(str(problem)) from None
-            if _code_of(value) == Properties.CODE and isinstance(value.value, list):
+            if class_of_value(value) is Properties and isinstance(value.value, list):
                 if self._application:
                     raise DecodeError("the properties come behind the application properties")
                 _check_plain(value.value)
@@ -227,30 +161,21 @@ class SectionProperties:
             elif isinstance(value.value, dict):
                 _check_plain(value.value.values())
                 self._application = value.value
-            elif _code_of(value) == _APPLICATION:
+            elif value.descriptor == _APPLICATION:
                 self.broken = True  # RabbitMQ 4.0 crashes later (measured on 4.0.5).
 
     def head_sections(self) -> tuple[bytes, bytes]:
         """The sections properties and application-properties."""
         if self.head[:3] != _PROPERTIES:
             return b"", self.head
-        end = skip_value(self.head, 0)
+        end = t.skip_value(self.head, 0)
         return self.head[:end], self.head[end:]
 
     def _changed(self, **values: Any) -> Self:
-        copy = type(self)(
-            durable=self.durable,
-            priority=self.priority,
-            ttl=self.ttl,
-            annotations=self.annotations,
-            added=self.added,
-            head=self.head,
-            prefix=self.prefix,
-            whole=self.whole,
-            footer=self.footer,
-            choices=self.choices,
-        )
-        copy.silent, copy.unwritable, copy.broken = self.silent, self.unwritable, self.broken
+        copy = object.__new__(type(self))
+        for name in self.__slots__:
+            setattr(copy, name, getattr(self, name))
+        copy._fields = copy._application = copy._headers = None
         for name, value in values.items():
             setattr(copy, name, value)
         return copy
@@ -271,10 +196,10 @@ class SectionProperties:
 
     def sections(self, body: bytes) -> Mapping[str, Any]:
         """What inspection shows of the message with this body; sections are not decoded when they come."""
-        from fakeamqp.protocols.amqp_1_0.sections import sections_of
+        from fakeamqp.protocols.amqp_1_0.sections import shown_sections
 
         try:
-            return sections_of(self, body)
+            return shown_sections(self, body)
         except DecodeError:
             return {"unreadable": self.bare(body)}
 
@@ -287,7 +212,7 @@ class SectionProperties:
             if self.broken:
                 raise Unconvertible("a section has a value of another type")
             for value in (fields.message_id, fields.correlation_id):
-                if value is not None and type(value) not in (str, bytes, ULong, UUID):
+                if value is not None and type(value) not in (str, bytes, t.ULong, UUID):
                     raise Unconvertible(f"{value!r:.40} as a message id")
             for value in (fields.content_type, fields.content_encoding, self.annotations.get(BASIC_TYPE)):
                 if value is not None and _short(value) is None:
@@ -297,7 +222,7 @@ class SectionProperties:
                     raise Unconvertible(f"{value!r:.40} in the properties")
             self._made_headers(strict=True)
             if self.footer and self.is_data:
-                footer, _ = read_value(self.footer)
+                footer, _ = t.read_value(self.footer)
                 if isinstance(footer.value, dict):
                     checked_annotations(footer.value)
         except DecodeError as problem:
@@ -338,7 +263,7 @@ class SectionProperties:
         if address is None or not self.choices.replies_name_queues or not address.startswith(QUEUES):
             return address
         name = address[len(QUEUES) :]
-        decoded = unquote_to_bytes(_octets(name)).decode("utf-8", "surrogateescape")
+        decoded = unquote_to_bytes(encoded(name)).decode("utf-8", "surrogateescape")
         return decoded if not _ONE_PART.sub("", name) else None
 
     @property
@@ -348,7 +273,7 @@ class SectionProperties:
     @property
     def timestamp(self) -> int | None:
         milliseconds = self.fields.creation_time
-        return seconds(milliseconds) % _TURN if isinstance(milliseconds, Milliseconds) else None
+        return v.seconds(milliseconds) % _TURN if isinstance(milliseconds, t.Milliseconds) else None
 
     @property
     def type(self) -> str | None:
@@ -359,8 +284,10 @@ class SectionProperties:
     @property
     def user_id(self) -> str | None:
         octets = self.fields.user_id
+        if octets is None or len(octets) > _LONGEST_SHORT:
+            return None
         text = octets.decode("utf-8", "surrogateescape") if isinstance(octets, bytes) else ""
-        return text if octets is not None and len(octets) <= _LONGEST_SHORT and _is_text(text) else None
+        return text if isinstance(v.text_or_binary(text), str) else None
 
     @property
     def app_id(self) -> str | None:
@@ -380,7 +307,7 @@ class SectionProperties:
 
         def convert(name: str, value: Any) -> None:
             try:
-                kept, value = header_of(value, drops=drops)
+                kept, value = v.header_of(value, drops=drops)
             except Unconvertible:
                 if strict:
                     raise
@@ -390,13 +317,13 @@ class SectionProperties:
 
         for name, value in {**self.annotations, **self.added}.items():
             if name == DEATHS:
-                deaths = table_of_deaths(value)
+                deaths = v.table_of_deaths(value)
                 if deaths is not None:
                     found["x-death"] = deaths
             elif name == _X_CC:
                 convert("CC", value)
-            elif name == _RECEIVED and isinstance(value, Milliseconds):
-                found["timestamp_in_ms"] = Long(value)
+            elif name == _RECEIVED and isinstance(value, t.Milliseconds):
+                found["timestamp_in_ms"] = Int64(value)
             elif not (str(name).startswith("x-basic-") or name in _INTERNAL or len(name) > _LONGEST_SHORT):
                 convert(str(name), value)
         fields = self.fields
@@ -407,9 +334,9 @@ class SectionProperties:
             if type(value) in (str, bytes) and _short_id(value) is None:
                 found.setdefault(header, value)
         for name, value in self.application_properties.items():
-            if type(name) is str and len(_octets(name)) <= _LONGEST_SHORT:
+            if type(name) is str and len(encoded(name)) <= _LONGEST_SHORT:
                 convert(name, value)
-        return dict(sorted(found.items(), key=lambda item: _octets(item[0])))
+        return dict(sorted(found.items(), key=lambda item: encoded(item[0])))
 
     def header_tag(self, name: str) -> str | None:
         """The tag that 0-9-1 has for the type of a header; None for one that it finds by itself."""
@@ -428,17 +355,12 @@ class SectionProperties:
         """What headers exchanges compare: simple values without their types (RabbitMQ: measured)."""
         found: dict[str, Any] = {}
         for name, value in {**self.annotations, **self.application_properties}.items():
-            if type(value) in _DECIMALS or isinstance(value, (list, dict, Described)):
+            if type(value) in _DECIMALS or isinstance(value, (list, dict, t.Described)):
                 continue
-            if isinstance(value, Char):
-                value = ord(value)
-            elif isinstance(value, int) and not isinstance(value, bool):
-                value = int(value)
-            elif isinstance(value, float):
-                value = float(value)
+            if isinstance(value, t.Char):
+                found[str(name)] = ord(value)
             else:
-                value = untyped(value)
-            found[str(name)] = value
+                found[str(name)] = float(value) if isinstance(value, float) else v.untyped(value)
         return found
 
     # --- changing -----------------------------------------------------------------------------------------
@@ -458,26 +380,25 @@ class SectionProperties:
     ) -> Self:
         """A copy with some headers set and some removed. Those with x- are annotations."""
         annotations, added = dict(self.annotations), dict(self.added)
-        application: dict[Any, Any] | None = None
+        application = dict(self.application_properties)
+        changes_application = False
         for name in remove:
             key = annotation_key(name)
             if key is not None:
                 annotations.pop(key, None)
                 added.pop(key, None)
-            elif name in self.application_properties:
-                application = dict(self.application_properties) if application is None else application
+            elif name in application:
                 del application[name]
+                changes_application = True
         for name, value in changes.items():
             key = annotation_key(name)
-            if key == DEATHS:
-                added[key] = deaths_of(value)
-            elif key is not None:
-                added[key] = annotation_of(value, None)
+            if key is not None:
+                added[key] = v.deaths_of(value) if key == DEATHS else v.annotation_of(value)
             else:
-                application = dict(self.application_properties) if application is None else application
-                application[name] = application_property_of(value, None)[1]
+                application[name] = v.application_property_of(value)
+                changes_application = True
         copy = self._changed(annotations=annotations, added=added)
-        if application is not None:
+        if changes_application:
             copy.head = head_of(self.fields, application)
         return copy
 
@@ -524,68 +445,46 @@ class SectionProperties:
         return f"SectionProperties({shown})"
 
 
-_SHOWN = (
-    "content_type",
-    "headers",
-    "delivery_mode",
-    "priority",
-    "correlation_id",
-    "message_id",
-    "expiration",
+_SHOWN: Final = (
+    *("content_type", "headers", "delivery_mode", "priority", "correlation_id", "message_id", "expiration"),
 )
 
 
-def annotation_key(name: str) -> Symbol | None:
+def annotation_key(name: str) -> t.Symbol | None:
     """The annotation that a header of 0-9-1 becomes; None for one that becomes an application property."""
     if name == "x-death":
         return DEATHS
     if name == "CC":
         return _X_CC
-    return Symbol(name) if name.startswith("x-") else None
+    return t.Symbol(name) if name.startswith("x-") else None
 
 
-def _code_of(value: Any) -> int:
-    descriptor = value.descriptor if isinstance(value, Described) else None
-    if isinstance(descriptor, ULong):
-        return descriptor
-    kind = BY_DESCRIPTOR.get(descriptor) if isinstance(descriptor, str) else None
-    return 0 if kind is None else kind.CODE
-
-
-_DECIMALS: Final = (Decimal32, Decimal64, Decimal128)
+_DECIMALS: Final = (t.Decimal32, t.Decimal64, t.Decimal128)
 _BARE: Final = (bool, type(None), *_DECIMALS)
 """Classes whose values RabbitMQ has without a type, so that it cannot take the type off them."""
-
-
-def _octets(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
 
 
 def _short(value: Any) -> str | None:
     """A value of which RabbitMQ only takes off the type, as a short string; None where it does not fit."""
     if isinstance(value, UUID):
         value = value.bytes
-    if isinstance(value, bytes) and type(value) is bytes:
+    if type(value) is bytes:
         value = value.decode("utf-8", "surrogateescape")
-    if not isinstance(value, str) or isinstance(value, Char):
+    if not isinstance(value, str) or isinstance(value, t.Char):
         return None
-    return str(value) if len(_octets(value)) <= _LONGEST_SHORT else None
+    return str(value) if len(encoded(value)) <= _LONGEST_SHORT else None
 
 
 def _short_text(value: Any) -> str | None:
     """A string as a short string; None for other types, and for one that does not fit."""
-    return value if type(value) is str and len(_octets(value)) <= _LONGEST_SHORT else None
-
-
-def _is_text(text: str) -> bool:
-    return isinstance(text_or_binary(text), str)
+    return value if type(value) is str and len(encoded(value)) <= _LONGEST_SHORT else None
 
 
 def _short_id(value: Any) -> str | None:
     """A message id as a short string of 0-9-1; None where it does not fit one."""
     if isinstance(value, UUID):
         return f"urn:uuid:{value}"
-    if isinstance(value, ULong):
+    if isinstance(value, t.ULong):
         return str(int(value))
     return _short_text(value)
 
@@ -598,8 +497,8 @@ def _message_id(text: str) -> Any:
     return str(text) if urn is None else UUID(urn[1])
 
 
-def _symbol(text: str) -> Symbol:
-    return Symbol(_octets(text).decode("latin-1"))
+def _symbol(text: str) -> t.Symbol:
+    return t.Symbol(encoded(text).decode("latin-1"))
 
 
 FIELDS: dict[str, tuple[str, Any]] = {
@@ -608,8 +507,8 @@ FIELDS: dict[str, tuple[str, Any]] = {
     "correlation_id": ("correlation_id", _message_id),
     "message_id": ("message_id", _message_id),
     "reply_to": ("reply_to", str),
-    "timestamp": ("creation_time", lambda time: Milliseconds(signed(time * 1000))),
-    "user_id": ("user_id", lambda text: text.encode("utf-8", "surrogateescape")),
+    "timestamp": ("creation_time", lambda time: t.Milliseconds(v.signed(time * 1000))),
+    "user_id": ("user_id", encoded),
     "app_id": ("group_id", str),
 }
 """Property of the model -> field of the section properties, and how its value becomes one of that."""
@@ -622,13 +521,13 @@ def head_of(fields: Properties, application: Mapping[Any, Any], *, nulls: bool =
     """
     empty = all(value is None for value in vars(fields).values())
     said = b"" if empty else fields.encode(nulls=nulls)
-    return said + (encode_value(Described(ULong(0x74), dict(application))) if application else b"")
+    return said + (t.encode_section(_APPLICATION, dict(application)) if application else b"")
 
 
 # --- from and to bytes -------------------------------------------------------------------------------------
 
 
-def read_message(data: bytes, choices: MessageChoices = USUAL) -> tuple[SectionProperties, bytes]:
+def read_message(data: bytes, choices: Amqp10Choices = USUAL) -> tuple[SectionProperties, bytes]:
     """The properties and the body of a message that has come.
 
     Raises:
@@ -646,7 +545,7 @@ def read_message(data: bytes, choices: MessageChoices = USUAL) -> tuple[SectionP
             continue
         if code <= ANNOTATIONS:
             try:
-                value, _ = read_value(data, start)
+                value, _ = t.read_value(data, start)
             except DecodeError as problem:
                 raise UnreadableMessage(str(problem)) from None
             if code == Header.CODE and isinstance(value, list):
@@ -672,8 +571,8 @@ def read_message(data: bytes, choices: MessageChoices = USUAL) -> tuple[SectionP
     if header is not None:
         properties.silent = not isinstance(header.durable, bool)
         properties.durable = choices.durable_by_default if properties.silent else header.durable
-        properties.priority = int(header.priority) if isinstance(header.priority, UByte) else None
-        properties.ttl = int(header.ttl) if isinstance(header.ttl, UInt) else None
+        properties.priority = int(header.priority) if isinstance(header.priority, t.UByte) else None
+        properties.ttl = int(header.ttl) if isinstance(header.ttl, t.UInt) else None
     if annotations:
         _take_basic(properties)
     properties.broken |= broken and pieces[0][0] == _DATA
@@ -696,7 +595,7 @@ def _take_basic(properties: SectionProperties) -> None:
         properties.priority = int(priority)
     if properties.ttl is None and type(ttl) is str and ttl.isdecimal():
         properties.ttl = int(ttl)
-    decimals = not properties.choices.drops_decimals and has_decimal(annotations)
+    decimals = not properties.choices.drops_decimals and v.has_decimal(annotations)
     properties.unwritable = decimals or None in annotations.values()
 
 
@@ -751,7 +650,7 @@ def _next_section(data: bytes, offset: int, strict: bool) -> tuple[int, int, int
     try:
         if codes is not None and data[start] not in codes and (strict or code == _DATA):
             raise DecodeError("another type")
-        return code, start, skip_value(data, start)
+        return code, start, t.skip_value(data, start)
     except (DecodeError, IndexError):
         raise UnreadableMessage(f"{{invalid_section_value,{kind},{{position,{start}}}}}") from None
 
@@ -762,11 +661,11 @@ def _section(data: bytes, offset: int) -> tuple[int, int]:
         code, start = data[offset + 2], offset + 3
     else:
         try:
-            descriptor, start = read_value(data, offset + 1) if data[offset] == 0 else (None, offset)
+            descriptor, start = t.read_value(data, offset + 1) if data[offset] == 0 else (None, offset)
         except DecodeError:
             descriptor, start = None, offset
-        named = _CODES.get(descriptor, 0) if isinstance(descriptor, Symbol) else 0
-        code = descriptor if isinstance(descriptor, ULong) else named
+        named = _CODES.get(descriptor, 0) if isinstance(descriptor, t.Symbol) else 0
+        code = descriptor if isinstance(descriptor, t.ULong) else named
     if code not in SECTIONS:
         if code:
             raise _unexpected(code, offset)
@@ -785,7 +684,7 @@ def _payload(data: bytes, start: int, end: int) -> bytes:
 
 def _check_plain(values: Iterable[Any]) -> None:
     """DecodeError for a described value: RabbitMQ crashes, unless the descriptor is one of its own."""
-    if any(isinstance(value, Described) for value in values):
+    if any(isinstance(value, t.Described) for value in values):
         raise DecodeError("a described value in a section")
 
 
@@ -796,8 +695,8 @@ def checked_annotations(value: Any) -> dict[Any, Any]:
     if not isinstance(value, dict):
         raise DecodeError("annotations are a map")
     for key in value:
-        if not isinstance(key, Symbol) or not key.startswith("x-"):
-            raise UnreadableMessage(f"{{reserved_annotation_key,{term(key)}}}")
+        if not isinstance(key, t.Symbol) or not key.startswith("x-"):
+            raise UnreadableMessage(f"{{reserved_annotation_key,{v.term(key)}}}")
     _check_plain(value.values())
     return value
 
@@ -806,18 +705,14 @@ def body_section(properties: SectionProperties, body: bytes) -> bytes:
     """The sections of the body."""
     if properties.whole is not None:
         return properties.whole
-    return DATA + encode_binary(body) if properties.prefix == DATA else properties.prefix + body
+    return DATA + t.encode_binary(body) if properties.prefix == DATA else properties.prefix + body
 
 
 def encoded_sections(properties: SectionProperties, body: bytes) -> bytes:
     """The sections of a message as a publisher sends them."""
-    header = Header(
-        durable=properties.durable or None,
-        priority=properties.priority,
-        ttl=properties.ttl,
-    )
+    header = Header(durable=properties.durable or None, priority=properties.priority, ttl=properties.ttl)
     said = b"" if header == Header() else header.encode()
     annotations = {**properties.annotations, **properties.added}
     if annotations:
-        said += encode_value(Described(ULong(ANNOTATIONS), annotations))
+        said += t.encode_section(ANNOTATIONS, annotations)
     return b"".join((said, properties.head, body_section(properties, body), properties.footer))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fakeamqp.model.access import User
 from fakeamqp.model.errors import AuthenticationFailed, InvalidPath, NotAllowed
@@ -10,7 +10,7 @@ from fakeamqp.model.limits import check_connection_limits
 from fakeamqp.model.names import NODE
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.frames import MIN_MAX_FRAME_SIZE
-from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UInt, UShort
+from fakeamqp.protocols.amqp_1_0.codec.types import Symbol
 from fakeamqp.protocols.base.login import MECHANISMS, MalformedResponse, Mechanism, NotOffered, why_not_opened
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ ALL_MECHANISMS: dict[str, type[Mechanism]] = {**MECHANISMS, "AMQPLAIN": AmqPlain
 
 def start(connection: Amqp10Connection) -> None:
     """Offer the mechanisms."""
-    offered = tuple(Symbol(name) for name in connection.login.offered)
-    connection.send_sasl(c.SaslMechanisms(sasl_server_mechanisms=offered))
+    connection.send_sasl(c.SaslMechanisms(sasl_server_mechanisms=connection.login.offered))
 
 
 def receive_sasl(connection: Amqp10Connection, body: c.Composite) -> None:
@@ -96,7 +95,7 @@ def open_connection(connection: Amqp10Connection, body: c.Open) -> None:
 
     The transport ends without an answer where this is not possible (1-0/open/refused).
     """
-    connection.client_properties = _properties(body)
+    connection.client_properties = {str(name): value for name, value in (body.properties or {}).items()}
     connection.container_id = body.container_id
     idle = body.idle_time_out
     if idle is not None and 0 < idle < _LEAST_IDLE_TIMEOUT:
@@ -124,30 +123,22 @@ def open_connection(connection: Amqp10Connection, body: c.Open) -> None:
         idle_time_out=None if not idle else idle / 1000,
     )
     seconds = personality.heartbeat // 2
-    connection.send(
-        0,
-        c.Open(
-            container_id=connection.broker.cluster_name,
-            max_frame_size=UInt(connection.max_frame_size),
-            channel_max=UShort(connection.channel_max),
-            idle_time_out=UInt(seconds * 1000) if seconds else None,
-            offered_capabilities=tuple(map(Symbol, CAPABILITIES)),
-            properties={
-                Symbol(key): value
-                for key, value in {
-                    "node": NODE,
-                    "cluster_name": connection.broker.cluster_name,
-                    "copyright": "Copyright (c) the fakeamqp developers",
-                    "information": "fakeamqp, a broker for tests: licensed under Apache-2.0",
-                    "platform": "Erlang/OTP",
-                    "product": personality.product,
-                    "version": personality.version,
-                }.items()
-            },
-        ),
+    facts = {
+        "node": NODE,
+        "cluster_name": connection.broker.cluster_name,
+        "copyright": "Copyright (c) the fakeamqp developers",
+        "information": "fakeamqp, a broker for tests: licensed under Apache-2.0",
+        "platform": "Erlang/OTP",
+        "product": personality.product,
+        "version": personality.version,
+    }
+    answer = c.Open(
+        container_id=connection.broker.cluster_name,
+        max_frame_size=connection.max_frame_size,
+        channel_max=connection.channel_max,
+        idle_time_out=seconds * 1000 if seconds else None,
+        offered_capabilities=CAPABILITIES,
+        properties={Symbol(key): value for key, value in facts.items()},
     )
+    connection.send(0, answer)
     connection.opened(virtual_host)
-
-
-def _properties(body: c.Open) -> dict[str, Any]:
-    return {str(name): value for name, value in (body.properties or {}).items()}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.faults.port import FaultPort
 from fakeamqp.model.errors import ModelError
 from fakeamqp.model.messages.message import Message
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.dialect import DIALECT
 from fakeamqp.protocols.amqp_1_0.receiving import ReceivingLink
-from fakeamqp.protocols.amqp_1_0.replies import INTERNAL_ERROR, LIMIT_EXCEEDED, EndFault, Fault, error
+from fakeamqp.protocols.amqp_1_0.replies import EndFault, Fault, Reply, error
 from fakeamqp.protocols.amqp_1_0.sending import SendingLink
 from fakeamqp.protocols.amqp_1_0.states import BEFORE_OPEN, ENDED
 from fakeamqp.protocols.base.port import ConnectionFaultPort
@@ -19,19 +21,21 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_1_0.server_connection import Amqp10Connection
     from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
 
-_REFUSED = "refused by a fault that the test asked for"
+_REFUSAL = error(Reply.LIMIT_EXCEEDED, "refused by a fault that the test asked for")
 
 
-class Amqp10FaultPort(ConnectionFaultPort):
-    """The fault port of one 1.0 connection."""
+class PortOf10(FaultPort):
+    """What the fault ports of connections to the broker and through a proxy have in common."""
 
     __slots__ = ()
 
     protocol = "1-0"
 
-    _connection: Amqp10Connection
+    _connection: Any
 
-    # --- the connection ------------------------------------------------------------------------------------
+    def _session(self, number: int) -> Any:
+        """The session that is open on a channel; None if there is none."""
+        return self._connection.sessions.get(number)
 
     @property
     def client_name(self) -> str | None:
@@ -40,11 +44,69 @@ class Amqp10FaultPort(ConnectionFaultPort):
         return name if isinstance(name, str) and name else None
 
     def channel_open(self, number: int) -> bool:
-        return number in self._connection.sessions
+        return self._session(number) is not None
 
     @property
     def channels(self) -> tuple[int, ...]:
-        return tuple(session.channel for session in self._connection.open_channels)
+        return tuple(session.number for session in self._connection.open_channels)
+
+    # --- messages that the broker does not get, and deliveries -----------------------------------------
+
+    def drop(self, number: int, what: bytes) -> None:
+        self._skip(number, what, None)
+
+    def nack(self, number: int, what: bytes) -> None:
+        self._skip(number, what, c.Rejected(error=_REFUSAL))
+
+    def returned(self, number: int, what: bytes) -> None:
+        self._skip(number, what, c.Released())
+
+    def _skip(self, number: int, what: bytes, outcome: c.Composite | None) -> None:
+        """Count a message for window and credit, and tell its publisher the outcome."""
+        session = self._session(number)
+        bodies = transfers_of(what)
+        if session is None or not bodies:
+            return
+        first = bodies[0]
+        session.skip(first.handle, len(bodies))
+        if outcome is not None and not first.settled and first.delivery_id is not None:
+            self._tell_outcome(session, first.delivery_id, outcome)
+        self._regrant(session, first.handle)
+
+    @abstractmethod
+    def _tell_outcome(self, session: Any, delivery_id: int, outcome: c.Composite) -> None: ...
+
+    @abstractmethod
+    def _regrant(self, session: Any, handle: int) -> None:
+        """Grant window and credit again, where half of them are used."""
+
+    def spare_delivery(self, number: int, transfers: int) -> int:
+        session = self._session(number)
+        return 0 if session is None else int(session.spare_delivery(transfers))
+
+    def withhold_delivery(self, number: int, delivery_id: int, transfers: int) -> int | None:
+        session = self._session(number)
+        return None if session is None else int(session.withhold_delivery(delivery_id, transfers))
+
+    def resume_delivery(self, number: int, key: int, transfers: int) -> int:
+        session = self._session(number)
+        return 0 if session is None else int(session.resume_delivery(key, transfers))
+
+    # --- closing -----------------------------------------------------------------------------------------
+
+    def close_channel(self, number: int, code: int, text: str, method: int) -> None:
+        self.close_with(DIALECT.reply_names.get(code, Reply.INTERNAL_ERROR), text, number)
+
+    def close_connection(self, code: int, text: str, method: int) -> None:
+        self.close_with(DIALECT.reply_names.get(code, Reply.INTERNAL_ERROR), text, None)
+
+
+class Amqp10FaultPort(PortOf10, ConnectionFaultPort):
+    """The fault port of one connection to the broker."""
+
+    __slots__ = ()
+
+    _connection: Amqp10Connection
 
     @property
     def largest_frame(self) -> int:
@@ -61,44 +123,17 @@ class Amqp10FaultPort(ConnectionFaultPort):
     def receive_duplicate(self, number: int, frames: bytes) -> None:
         """Carry out a frame once more; the client does not count it."""
         session = self._connection.sessions.get(number)
-        bodies = _bodies(frames)
-        if session is not None and isinstance(bodies[0], c.Transfer):
+        bodies = transfers_of(frames)
+        if session is not None and bodies:
             session.uncount(bodies[0].handle, len(bodies))
         self._connection.take(frames)
 
-    def drop(self, number: int, what: bytes) -> None:
-        """Count a transfer for window and credit."""
-        counted = self._count(number, what)
-        if counted is not None:
-            counted[0].replenish(counted[1].handle)
+    def _tell_outcome(self, session: Amqp10Session, delivery_id: int, outcome: c.Composite) -> None:
+        session.outcome(delivery_id, outcome)
+        session.end_turn()
 
-    def nack(self, number: int, what: bytes) -> None:
-        """Count a transfer; its outcome is rejected."""
-        counted = self._count(number, what)
-        if counted is not None:
-            session, body = counted
-            if not body.settled and body.delivery_id is not None:
-                session.outcome(body.delivery_id, c.Rejected(error=error(LIMIT_EXCEEDED, _REFUSED)))
-                session.end_turn()
-            session.replenish(body.handle)
-
-    def returned(self, number: int, what: bytes) -> None:
-        """Count a transfer; its outcome is released."""
-        counted = self._count(number, what)
-        if counted is not None:
-            session, body = counted
-            if not body.settled and body.delivery_id is not None:
-                session.outcome(body.delivery_id, c.Released())
-                session.end_turn()
-            session.replenish(body.handle)
-
-    def _count(self, number: int, frames: bytes) -> tuple[Amqp10Session, c.Transfer] | None:
-        session = self._connection.sessions.get(number)
-        bodies = _bodies(frames)
-        if session is None or not isinstance(bodies[0], c.Transfer):
-            return None
-        session.count(bodies[0].handle, len(bodies))
-        return session, bodies[0]
+    def _regrant(self, session: Amqp10Session, handle: int) -> None:
+        session.replenish(handle)
 
     def message_begun(self, number: int, handle: int | None) -> bool:
         session = self._connection.sessions.get(number)
@@ -115,27 +150,7 @@ class Amqp10FaultPort(ConnectionFaultPort):
             session.count_ahead()
         return True
 
-    # --- sent transfers -------------------------------------------------------------------------------
-
-    def spare_delivery(self, number: int, transfers: int) -> int:
-        session = self._connection.sessions.get(number)
-        return 0 if session is None else session.spare_delivery(transfers)
-
-    def withhold_delivery(self, number: int, delivery_id: int, transfers: int) -> int | None:
-        session = self._connection.sessions.get(number)
-        return None if session is None else session.withhold(delivery_id, transfers)
-
-    def resume_delivery(self, number: int, key: int, transfers: int) -> int:
-        session = self._connection.sessions.get(number)
-        return 0 if session is None else session.resume_delivery(key, transfers)
-
     # --- closing -----------------------------------------------------------------------------------------
-
-    def close_channel(self, number: int, code: int, text: str, method: int) -> None:
-        self.close_with(DIALECT.reply_names.get(code, INTERNAL_ERROR), text, number)
-
-    def close_connection(self, code: int, text: str, method: int) -> None:
-        self.close_with(DIALECT.reply_names.get(code, INTERNAL_ERROR), text, None)
 
     def close_with(self, condition: str, text: str, number: int | None) -> None:
         """Send end or close; before the connection is open, fail the handshake."""
@@ -213,5 +228,7 @@ class Amqp10FaultPort(ConnectionFaultPort):
         return count
 
 
-def _bodies(frames: bytes) -> list[Any]:
-    return [DIALECT.method(kind, payload) for kind, _, payload, _ in DIALECT.cut(frames)]
+def transfers_of(frames: bytes) -> list[c.Transfer]:
+    """The transfers in whole frames."""
+    bodies = [DIALECT.method(kind, payload) for kind, _, payload, _ in DIALECT.cut(frames)]
+    return [each for each in bodies if isinstance(each, c.Transfer)]

@@ -15,33 +15,15 @@ from fakeamqp.model.messages.message import Message
 from fakeamqp.model.routing import UNROUTABLE, Copies, is_reply_address
 from fakeamqp.protocols.amqp_1_0.addresses import BadAddress, Destination, VersionOne, destination_of
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
-from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UByte, UInt, ULong
+from fakeamqp.protocols.amqp_1_0.codec.types import Symbol
 from fakeamqp.protocols.amqp_1_0.conversion import encode_properties
 from fakeamqp.protocols.amqp_1_0.filters import offered_capabilities
-from fakeamqp.protocols.amqp_1_0.messages import (
-    SectionProperties,
-    UnreadableMessage,
-    read_message,
-)
-from fakeamqp.protocols.amqp_1_0.replies import (
-    DECODE_ERROR,
-    FRAMING_ERROR,
-    INTERNAL_ERROR,
-    INVALID_FIELD,
-    LIMIT_EXCEEDED,
-    MESSAGE_SIZE,
-    NOT_FOUND,
-    NOT_IMPLEMENTED,
-    PRECONDITION_FAILED,
-    TRANSFER_LIMIT,
-    UNAUTHORIZED,
-    Detached,
-    EndFault,
-    LinkFault,
-    error,
-)
+from fakeamqp.protocols.amqp_1_0.links import SECOND, SETTLED, UNSETTLED, LinkFromClient, too_large
+from fakeamqp.protocols.amqp_1_0.messages import SectionProperties, UnreadableMessage, read_message
+from fakeamqp.protocols.amqp_1_0.replies import Detached, EndFault, LinkFault, Reply, SessionCrash, error
 from fakeamqp.protocols.amqp_1_0.termini import check_publishable, target_of
 from fakeamqp.protocols.amqp_1_0.values import term
+from fakeamqp.protocols.base.codec import encoded
 
 if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
@@ -50,10 +32,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_1_0.termini import Resolved
 
 _ACCEPTED, _RELEASED = c.Accepted(), c.Released()
-_MASK: Final = 0xFFFFFFFF
-_UNSETTLED, _SETTLED = 0, 1
-_MODES: Final = {_UNSETTLED: "unsettled", _SETTLED: "settled"}
-_SECOND: Final = 1
+_MODES: Final = {UNSETTLED: "unsettled", SETTLED: "settled"}
 _X_CC: Final = Symbol("x-cc")
 _MOST_KEYS: Final = 1000
 
@@ -71,23 +50,17 @@ class _Parts:
         self.charge: Charge | None = None
 
 
-class ReceivingLink:
+class ReceivingLink(LinkFromClient):
     """One link from a client; without a `destination` each message names its own."""
 
     role: Literal["sender"] = "sender"
     source_queue: None = None
 
     def __init__(self, session: Amqp10Session, body: c.Attach, found: Resolved) -> None:
-        self.session: Amqp10Session = session
-        self.address: str | None = found.answer.address
-        self.handle: int = body.handle
-        self.link_name: str = body.name
+        super().__init__(session, body, found.answer.address, session.choices.link_credit)
         self.destination: Destination | None = found.destination
         self._own: Queue | None = found.queue
         """The queue that goes with the link."""
-        self.mode: int | None = body.snd_settle_mode
-        self.delivery_count: int = body.initial_delivery_count or 0
-        self.credit: int = session.choices.link_credit
         self._parts: _Parts | None = None
         self._watched: Queue | None = None
         self._checked: dict[tuple[str, str], int] = {}
@@ -122,39 +95,29 @@ class ReceivingLink:
             EndFault: there is no target, at which RabbitMQ crashes.
         """
         if isinstance(target, c.Coordinator):
-            raise LinkFault(NOT_IMPLEMENTED, "Transactions not supported")
+            raise LinkFault(Reply.NOT_IMPLEMENTED, "Transactions not supported")
         if not isinstance(target, c.Target):
-            raise EndFault(INTERNAL_ERROR, "the link has no target")
+            raise SessionCrash("the link has no target")
         if body.initial_delivery_count is None:
-            raise EndFault(INTERNAL_ERROR, "a sender has no initial-delivery-count")
+            raise SessionCrash("a sender has no initial-delivery-count")
         found = target_of(session, body, target)
         link = cls(session, body, found)
         session.receiving[body.handle] = link
-        session.send(
-            c.Attach(
-                name=body.name,
-                handle=body.handle,
-                role=True,
-                snd_settle_mode=body.snd_settle_mode,
-                rcv_settle_mode=UByte(0),
-                source=source,
-                target=found.answer,
-                max_message_size=ULong(session.choices.largest_message),
-                offered_capabilities=_offered(session, found.destination),
-            )
+        session.answer_attach(
+            body,
+            snd_settle_mode=body.snd_settle_mode,
+            rcv_settle_mode=0,
+            source=source,
+            target=found.answer,
+            max_message_size=session.choices.largest_message,
+            offered_capabilities=_offered(session, found.destination),
         )
-        link._grant()
+        link.grant()
 
     def flow(self, body: c.Flow) -> None:
         """The sender tells its state. RabbitMQ does not answer it, not even with echo (measured)."""
         if body.delivery_count is not None:
             self.delivery_count = body.delivery_count
-
-    def _grant(self) -> None:
-        self.credit = self.session.choices.link_credit
-        self.session.send_flow(
-            handle=self.handle, delivery_count=UInt(self.delivery_count), link_credit=UInt(self.credit)
-        )
 
     def end(self) -> None:
         """The link is detached: a message that is not complete is forgotten."""
@@ -170,10 +133,10 @@ class ReceivingLink:
         parts = self._parts
         if parts is None:
             if body.delivery_id is None:
-                raise EndFault(INTERNAL_ERROR, "the first transfer of a delivery has no id")
+                raise SessionCrash("the first transfer of a delivery has no id")
             settled = self._settled(body)
-            if body.rcv_settle_mode == _SECOND and not settled:
-                raise LinkFault(NOT_IMPLEMENTED, "rcv-settle-mode second not supported")
+            if body.rcv_settle_mode == SECOND and not settled:
+                raise LinkFault(Reply.NOT_IMPLEMENTED, "rcv-settle-mode second not supported")
             parts = _Parts(body.delivery_id, body.delivery_tag or b"", settled)
         elif body.delivery_id is not None and body.delivery_id != parts.delivery_id:
             raise self._illegal(
@@ -188,8 +151,7 @@ class ReceivingLink:
         largest = self.session.choices.largest_message
         size = len(parts.octets) + len(payload)
         if size > largest:
-            text = f"message size ({size} bytes) > maximum message size ({largest} bytes)"
-            raise EndFault(MESSAGE_SIZE, text)
+            raise too_large(size, largest)
         if body.more and not body.aborted:
             parts.octets += payload
             memory = self.session.broker.memory.unfinished
@@ -201,9 +163,8 @@ class ReceivingLink:
             return
         self._parts = None
         if self.credit <= 0:
-            raise Detached(TRANSFER_LIMIT)
-        self.credit -= 1
-        self.delivery_count = (self.delivery_count + 1) & _MASK
+            raise Detached(Reply.TRANSFER_LIMIT)
+        self.count()
         octets = bytes(parts.octets + payload) if parts.octets else payload
         self._receive(parts, octets)
         self.replenish()
@@ -213,13 +174,13 @@ class ReceivingLink:
         if self.credit <= self.session.choices.link_credit // 2 and self.session.open:
             self.session.end_turn()
             if self.session.receiving.get(self.handle) is self:
-                self._grant()
+                self.grant()
 
     def _settled(self, body: c.Transfer) -> bool:
         """Whether the message comes settled; LinkFault where that is not the mode of the link."""
         settled = bool(body.settled)
         mode = _MODES.get(-1 if self.mode is None else self.mode)
-        if mode is not None and settled is not (self.mode == _SETTLED):
+        if mode is not None and settled is not (self.mode == SETTLED):
             raise self._illegal(
                 f"sender settle mode is '{mode}' but transfer settled flag is interpreted as being "
                 f"'{str(settled).lower()}'"
@@ -228,7 +189,7 @@ class ReceivingLink:
 
     def _illegal(self, text: str) -> LinkFault:
         old = self.session.choices.link_errors_end_sessions
-        return LinkFault(FRAMING_ERROR if old else INVALID_FIELD, text)
+        return LinkFault(Reply.FRAMING_ERROR if old else Reply.INVALID_FIELD, text)
 
     def _receive(self, parts: _Parts, octets: bytes) -> None:
         session = self.session
@@ -262,44 +223,40 @@ class ReceivingLink:
         if copies is not None:
             if not isinstance(copies, list) or not all(isinstance(each, str) for each in copies):
                 text = f"bad value for 'x-cc' message-annotation: {term(copies)}"
-                self._refuse(parts, destination, LinkFault(INVALID_FIELD, text))
+                self._refuse(parts, destination, LinkFault(Reply.INVALID_FIELD, text))
                 return
             message.copies = Copies(tuple(copies), ())
         self._publish(parts, message)
 
     def _unreadable(self, problem: UnreadableMessage) -> EndFault | LinkFault:
         if self.session.choices.unreadable_messages_end_sessions:
-            return EndFault(INTERNAL_ERROR, str(problem))
+            return SessionCrash(str(problem))
         before = "failed to parse message: "
         terms = tuple(map(Atom, problem.terms))
-        return LinkFault(DECODE_ERROR, before + (terms[0] if len(terms) == 1 else pretty(terms, before)))
+        return LinkFault(
+            Reply.DECODE_ERROR, before + (terms[0] if len(terms) == 1 else pretty(terms, before))
+        )
 
     def _check_user(self, user_id: Any) -> None:
         name = self.session.user.name
         if not isinstance(user_id, bytes):
-            raise EndFault(INTERNAL_ERROR, f"user-id {user_id!r} is no binary")
-        if (
-            user_id != name.encode("utf-8", "surrogateescape")
-            and "impersonator" not in self.session.user.tags
-        ):
+            raise SessionCrash(f"user-id {user_id!r} is no binary")
+        if user_id != encoded(name) and "impersonator" not in self.session.user.tags:
             said = user_id.decode("utf-8", "replace")
-            raise LinkFault(
-                UNAUTHORIZED, f"user_id property set to '{said}' but authenticated user was '{name}'"
-            )
+            text = f"user_id property set to '{said}' but authenticated user was '{name}'"
+            raise LinkFault(Reply.UNAUTHORIZED, text)
 
     def _destination_of(self, parts: _Parts, properties: SectionProperties) -> Destination | None:
         """Where a message on the anonymous terminus goes; None if it was refused."""
         to = properties.fields.to
-        if not isinstance(to, str):
-            text = "anonymous terminus requires 'to' address to be set"
-            self._refuse(parts, None, LinkFault(PRECONDITION_FAILED, text))
-            return None
-        try:
-            return destination_of(to)
-        except (BadAddress, VersionOne):
-            text = f"bad 'to' address string: {to}"
-            self._refuse(parts, None, LinkFault(PRECONDITION_FAILED, text))
-            return None
+        text = "anonymous terminus requires 'to' address to be set"
+        if isinstance(to, str):
+            try:
+                return destination_of(to)
+            except (BadAddress, VersionOne):
+                text = f"bad 'to' address string: {to}"
+        self._refuse(parts, None, LinkFault(Reply.PRECONDITION_FAILED, text))
+        return None
 
     def _publish(self, parts: _Parts, message: Message) -> None:
         session = self.session
@@ -310,18 +267,17 @@ class ReceivingLink:
             try:
                 check_publishable(session, message.exchange)
             except LinkFault as fault:
-                if fault.condition == UNAUTHORIZED:
+                if fault.condition == Reply.UNAUTHORIZED:
                     raise
                 self._refuse(parts, Destination(*place), fault)
                 return
-            if host.exchanges.require(message.exchange).type_name == "topic":
-                session.access.check_topic(session.user, host.name, "write", *place)
+            session.authorise_topic("write", *place)
             if len(self._checked) >= _MOST_KEYS:
                 self._checked.clear()
             self._checked[place] = session.access.version
         elif message.exchange not in host.exchanges:
             missing = host.missing("exchange", message.exchange)
-            self._refuse(parts, Destination(*place), LinkFault(NOT_FOUND, missing.text))
+            self._refuse(parts, Destination(*place), LinkFault(Reply.NOT_FOUND, missing.text))
             return
         self._watch()
         outcome = host.routing.route(message)
@@ -362,11 +318,8 @@ class ReceivingLink:
         if not self.session.choices.rejections_name_queues:
             return None
         name = outcome.refused[0].name
-        return error(
-            LIMIT_EXCEEDED,
-            f"queue '{name}' exceeded maximum length",
-            {"queue": name, "reason": Symbol("maxlen")},
-        )
+        info = {"queue": name, "reason": Symbol("maxlen")}
+        return error(Reply.LIMIT_EXCEEDED, f"queue '{name}' exceeded maximum length", info)
 
     def _refuse(self, parts: _Parts, destination: Destination | None, fault: LinkFault) -> None:
         """Refuse a message: on the anonymous terminus with an outcome, otherwise the link is detached."""

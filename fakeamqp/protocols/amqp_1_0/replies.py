@@ -13,33 +13,33 @@ from fakeamqp.model.errors import ModelError
 from fakeamqp.protocols.amqp_1_0.codec.composites import Error
 from fakeamqp.protocols.amqp_1_0.codec.types import Symbol
 
-NOT_FOUND: Final = "amqp:not-found"
-UNAUTHORIZED: Final = "amqp:unauthorized-access"
-INVALID_FIELD: Final = "amqp:invalid-field"
-NOT_IMPLEMENTED: Final = "amqp:not-implemented"
-INTERNAL_ERROR: Final = "amqp:internal-error"
-DECODE_ERROR: Final = "amqp:decode-error"
-PRECONDITION_FAILED: Final = "amqp:precondition-failed"
-RESOURCE_DELETED: Final = "amqp:resource-deleted"
-LIMIT_EXCEEDED: Final = "amqp:resource-limit-exceeded"
-FRAMING_ERROR: Final = "amqp:connection:framing-error"
-WINDOW_VIOLATION: Final = "amqp:session:window-violation"
-HANDLE_IN_USE: Final = "amqp:session:handle-in-use"
-UNATTACHED_HANDLE: Final = "amqp:session:unattached-handle"
-TRANSFER_LIMIT: Final = "amqp:link:transfer-limit-exceeded"
-MESSAGE_SIZE: Final = "amqp:link:message-size-exceeded"
+
+class Reply:
+    """The conditions that the broker sends."""
+
+    NOT_FOUND = "amqp:not-found"
+    UNAUTHORIZED = "amqp:unauthorized-access"
+    INVALID_FIELD = "amqp:invalid-field"
+    NOT_IMPLEMENTED = "amqp:not-implemented"
+    INTERNAL_ERROR = "amqp:internal-error"
+    DECODE_ERROR = "amqp:decode-error"
+    PRECONDITION_FAILED = "amqp:precondition-failed"
+    RESOURCE_DELETED = "amqp:resource-deleted"
+    LIMIT_EXCEEDED = "amqp:resource-limit-exceeded"
+    FRAMING_ERROR = "amqp:connection:framing-error"
+    WINDOW_VIOLATION = "amqp:session:window-violation"
+    HANDLE_IN_USE = "amqp:session:handle-in-use"
+    UNATTACHED_HANDLE = "amqp:session:unattached-handle"
+    TRANSFER_LIMIT = "amqp:link:transfer-limit-exceeded"
+    MESSAGE_SIZE = "amqp:link:message-size-exceeded"
+
 
 _CONDITIONS: Final[Mapping[str, str]] = {
-    "not-found": NOT_FOUND,
-    "access-refused": UNAUTHORIZED,
-    "resource-locked": "amqp:resource-locked",
-    "precondition-failed": PRECONDITION_FAILED,
-    "not-allowed": "amqp:not-allowed",
-    "not-implemented": NOT_IMPLEMENTED,
-    "resource-error": LIMIT_EXCEEDED,
-    "resource-deleted": RESOURCE_DELETED,
-    "content-too-large": MESSAGE_SIZE,
-    "syntax-error": INVALID_FIELD,
+    **{"access-refused": Reply.UNAUTHORIZED, "syntax-error": Reply.INVALID_FIELD},
+    **{"not-found": Reply.NOT_FOUND, "not-implemented": Reply.NOT_IMPLEMENTED},
+    **{"resource-error": Reply.LIMIT_EXCEEDED, "content-too-large": Reply.MESSAGE_SIZE},
+    **{name: f"amqp:{name}" for name in ("resource-locked", "precondition-failed")},
+    **{name: f"amqp:{name}" for name in ("not-allowed", "resource-deleted")},
 }
 """Condition of an error of the model -> condition of 1.0; all others are internal errors."""
 
@@ -70,6 +70,13 @@ class EndFault(Fault):
     """Ends the session."""
 
 
+class SessionCrash(EndFault):
+    """Ends the session for what crashes that of RabbitMQ."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(Reply.INTERNAL_ERROR, text)
+
+
 class CloseFault(Fault):
     """Closes the connection."""
 
@@ -93,7 +100,7 @@ def error(condition: str, text: str = "", info: Mapping[str, Any] | None = None)
 
 def condition_of(problem: ModelError) -> str:
     """The condition of 1.0 for an error of the model."""
-    return _CONDITIONS.get(problem.condition, INTERNAL_ERROR)
+    return _CONDITIONS.get(problem.condition, Reply.INTERNAL_ERROR)
 
 
 def shown_text(problem: ModelError) -> str:

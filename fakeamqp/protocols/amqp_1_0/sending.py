@@ -6,41 +6,19 @@ back. With drain, credit that messages do not use up is given back at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fakeamqp.model.deliveries.delivery import release_all
-from fakeamqp.model.deliveries.subscription import (
-    ConsumerTerms,
-    DeliveryLimits,
-    Gate,
-    Grant,
-    Limit,
-    Subscription,
-)
+from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Gate, Grant, Subscription
 from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.virtual_host.queues import check_owner
-from fakeamqp.protocols.amqp_1_0.codec import composites as c
-from fakeamqp.protocols.amqp_1_0.codec.frames import AMQP, HEADER_SIZE, frame
-from fakeamqp.protocols.amqp_1_0.codec.types import (
-    Symbol,
-    UByte,
-    UInt,
-    encode_binary,
-    encode_items,
-    encode_uint,
-)
+from fakeamqp.protocols.amqp_1_0.codec import composites as c, types as t
 from fakeamqp.protocols.amqp_1_0.conversion import encoded_message
 from fakeamqp.protocols.amqp_1_0.filters import link_arguments, offered_capabilities, read_filters
-from fakeamqp.protocols.amqp_1_0.replies import (
-    INTERNAL_ERROR,
-    INVALID_FIELD,
-    MESSAGE_SIZE,
-    EndFault,
-    LinkFault,
-)
-from fakeamqp.protocols.amqp_1_0.serial import beyond
+from fakeamqp.protocols.amqp_1_0.links import SETTLED, UNSETTLED, LinkToClient, too_large
+from fakeamqp.protocols.amqp_1_0.replies import LinkFault, Reply, SessionCrash
+from fakeamqp.protocols.amqp_1_0.serial import MASK
 from fakeamqp.protocols.amqp_1_0.termini import OUTCOMES, source_of
 from fakeamqp.protocols.amqp_1_0.values import Unconvertible
 
@@ -52,37 +30,20 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_1_0.filters import Filters
     from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
 
-_MASK: Final = 0xFFFFFFFF
-_ACTIVE: Final = "rabbitmq:active"
+_ACTIVE: Final = t.Symbol("rabbitmq:active")
 _BATCH: Final = 256
 """So many messages a link takes from its queue before those that wait are sent (RabbitMQ: measured)."""
-_SETTLED: Final = 1
-_UNSETTLED: Final = 0
-_TRANSFER: Final = b"\0\x53\x14"
-_NULL, _TRUE, _FALSE, _ZERO = b"\x40", b"\x41", b"\x42", b"\x43"
-_FIELDS_BEHIND_MORE: Final = 5
 
 
-class SendingLink:
+class SendingLink(LinkToClient):
     """One link to a client. It is also its own subscriber: see `model.subscription.Subscriber`."""
 
     role: Literal["receiver"] = "receiver"
 
     def __init__(
-        self,
-        session: Amqp10Session,
-        attach: c.Attach,
-        address: str,
-        queue: Queue,
-        filters: Filters,
+        self, session: Amqp10Session, body: c.Attach, address: str, queue: Queue, filters: Filters
     ) -> None:
-        self.session: Amqp10Session = session
-        self.address: str = address
-        self.handle: int = attach.handle
-        self.link_name: str = attach.name
-        self.settled: bool = attach.snd_settle_mode == _SETTLED
-        self.largest_message: int | None = attach.max_message_size or None
-        self.delivery_count: int = session.choices.first_delivery_count
+        super().__init__(session, body, address)
         self.grant: Grant = Grant(window=False)
         self.grant.set_messages(0)
         self._batch = Gate()
@@ -92,20 +53,17 @@ class SendingLink:
         self._limits: tuple[Limit, ...] = (self.grant, session.connection.gate, self._batch)
         self._tags = 0
         """How many tags were given, where the queue's numbers do not make them."""
-        self._prefix: bytes = encode_uint(self.handle)
         self.ended: bool = False
         self.dynamic: bool = False
         """Whether its queue goes with it."""
         self._tells_activity = session.choices.tells_activity and queue.type_name == "quorum"
-        self.filters: Mapping[Any, Any] = filters.in_force
-        known = link_arguments(session, queue, attach.properties or {})
+        self.filters = filters.in_force
+        known = link_arguments(session, queue, body.properties or {})
         arguments = {**filters.arguments, **known}
         self._told: bool | None = None
         """Which activity the client was told last."""
         self._late: set[int] = set()
         """The deliveries that the queue has taken back, and that the client has not settled since."""
-        self.timed_out: bool = False
-        """Whether it was ever too late."""
         self.subscription: Subscription = Subscription(
             str(self.handle),
             queue,
@@ -148,9 +106,9 @@ class SendingLink:
         """
         choices = session.choices
         if not isinstance(source, c.Source) and not choices.needs_source:
-            raise EndFault(INTERNAL_ERROR, "the link has no source")
+            raise SessionCrash("the link has no source")
         if not isinstance(source, c.Source):
-            raise LinkFault(INVALID_FIELD, choices.attach_refusal.format("source_required"))
+            raise LinkFault(Reply.INVALID_FIELD, choices.attach_refusal.format("source_required"))
         check_consumer_bound(session.broker, len(session.sending))
         found = source_of(session, body, source)
         queue, answer = found.queue, c.Source(**vars(found.answer))
@@ -163,35 +121,27 @@ class SendingLink:
         link.dynamic = found.dynamic is not None
         link.subscribe()
         session.sending[body.handle] = link
+        subscription = link.subscription
         session.note_consumer(
-            "consumer added",
-            link.subscription,
-            no_ack=link.subscription.no_ack,
-            prefetch=0,
-            shares_prefetch=False,
+            "consumer added", subscription, no_ack=subscription.no_ack, prefetch=0, shares_prefetch=False
         )
-        stream = queue.keeps_delivered
         if found.dynamic != "replies":
             answer.default_outcome = c.Released()
-            answer.outcomes = tuple(map(Symbol, OUTCOMES)) if source.outcomes is None else source.outcomes
+            answer.outcomes = tuple(map(t.Symbol, OUTCOMES)) if source.outcomes is None else source.outcomes
         if choices.names_distribution_mode:
-            answer.distribution_mode = Symbol("copy" if stream else "move")
+            answer.distribution_mode = t.Symbol("copy" if queue.keeps_delivered else "move")
         if not choices.echoes_source_capabilities:
             answer.capabilities = None
         if answer.filter is not None and choices.echoes_filters:
             answer.filter = filters.in_force
-        session.send(
-            c.Attach(
-                name=body.name,
-                handle=body.handle,
-                role=False,
-                snd_settle_mode=UByte(_SETTLED if link.settled else _UNSETTLED),
-                rcv_settle_mode=body.rcv_settle_mode,
-                source=answer,
-                initial_delivery_count=UInt(link.delivery_count),
-                max_message_size=body.max_message_size,
-                offered_capabilities=offered_capabilities(session, queue),
-            )
+        session.answer_attach(
+            body,
+            snd_settle_mode=SETTLED if link.settled else UNSETTLED,
+            rcv_settle_mode=body.rcv_settle_mode,
+            source=answer,
+            initial_delivery_count=link.delivery_count,
+            max_message_size=body.max_message_size,
+            offered_capabilities=offered_capabilities(session, queue),
         )
         if not link._alone and link._tells_activity:
             link.subscription.on_activity = link._activity_changed
@@ -242,7 +192,7 @@ class SendingLink:
         held = subscription.queue.unacked if subscription is not None else {}
         outstanding = self.session.ledger.outstanding.items()
         late = {number for number, each in outstanding if each.holder is subscription and each not in held}
-        self.session.take_back([number for number in sorted(late - self._late) if number <= _MASK])
+        self.session.take_back([number for number in sorted(late - self._late) if number <= MASK])
         self._late = late
         self.timed_out = True
 
@@ -262,12 +212,9 @@ class SendingLink:
     def flow(self, body: c.Flow) -> None:
         """Take the credit of the client; answer if it asks for that, or when the link is drained."""
         if body.link_credit is None:  # RabbitMQ's session crashes (measured on 4.0.5 and 4.3.6).
-            raise EndFault(INTERNAL_ERROR, "a flow without link-credit")
-        seen = (
-            self.session.choices.first_delivery_count if body.delivery_count is None else body.delivery_count
-        )
+            raise SessionCrash("a flow without link-credit")
         queue = self.subscription.queue
-        credit = max(0, beyond(seen, body.link_credit, self.delivery_count))
+        credit = self.granted(body)
         if credit and not self.grant.open:
             queue.granted(self.subscription)
         self.grant.set_messages(credit)
@@ -286,7 +233,7 @@ class SendingLink:
             self.subscription.depend_on(self._limits, ())
             left = self.grant.messages or 0
             self.grant.set_messages(0)
-            self.delivery_count = (self.delivery_count + left) & _MASK
+            self.delivery_count = (self.delivery_count + left) & MASK
             self._answer(body)
 
     def _answer(self, body: c.Flow) -> None:
@@ -302,14 +249,12 @@ class SendingLink:
         queue, active = self.subscription.queue, self._active
         ready = 0 if queue.type_name == "quorum" and not active else queue.count_for(self.subscription)
         tells = self._tells_activity and self._told is not active
-        self.session.send_flow(
-            handle=self.handle,
-            delivery_count=UInt(self.delivery_count),
-            link_credit=UInt(self.grant.messages or 0),
-            available=UInt(min(ready, _MASK)),
+        self.send_flow(
+            self.credit_left,
+            available=min(ready, MASK),
             drain=True if drain else writes,
             echo=writes,
-            properties={Symbol(_ACTIVE): active} if tells else None,
+            properties={_ACTIVE: active} if tells else None,
         )
         if tells:
             self._told = active
@@ -320,31 +265,21 @@ class SendingLink:
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
     ) -> None:
         session = self.session
-        number = session.next_delivery_id
-        session.next_delivery_id = (number + 1) & _MASK
+        number = session.take_delivery_id()
         self.grant.take(message)
-        self.delivery_count = (self.delivery_count + 1) & _MASK
+        self.delivery_count = (self.delivery_count + 1) & MASK
         queue = subscription.queue
         failures = message.failures
         if delivery is not None:
             failures = getattr(delivery.queued, "failures", 0) or failures
-        if delivery is not None:
             if self.settled:
                 delivery.accept()
             else:
                 session.ledger.enter(number, delivery)
         tap = session.broker.tap
         if tap is not None:
-            tap.event(
-                "delivered",
-                session.connection,
-                message,
-                queue.name,
-                subscription.tag,
-                session.channel,
-                number,
-                redelivered,
-            )
+            place = (queue.name, subscription.tag, session.channel, number)
+            tap.event("delivered", session.connection, message, *place, redelivered)
         firehose = session.virtual_host.firehose
         if firehose is not None:
             firehose.delivered(session.source, queue.name, message, redelivered)
@@ -356,15 +291,9 @@ class SendingLink:
             session.crash(str(problem), alone=queue.keeps_delivered)
             return
         if self.largest_message is not None and len(payload) > self.largest_message:
-            session.fail(
-                EndFault(
-                    MESSAGE_SIZE,
-                    f"message size ({len(payload)} bytes) > maximum message size "
-                    f"({self.largest_message} bytes)",
-                )
-            )
+            session.fail(too_large(len(payload), self.largest_message))
             return
-        session.send_transfers(self._frames(number, self._tag(delivery), payload))
+        session.send_transfers(self.frames(number, self._tag(delivery), payload))
         self._taken += 1
         if self._taken >= _BATCH:
             self._taken = 0
@@ -392,28 +321,7 @@ class SendingLink:
             return b""
         else:
             number = delivery.queued.position - 1
-        return (number & _MASK).to_bytes(4, "big")
-
-    def _frames(self, number: int, tag: bytes, payload: bytes) -> list[bytes]:
-        """The transfers of one message; all but the last say that more follow (1-0/transfer/more)."""
-        channel = self.session.channel
-        items = [self._prefix, encode_uint(number), encode_binary(tag), _ZERO]
-        items.append(_TRUE if self.settled else _FALSE)
-        writes_more = self.session.choices.writes_more
-        nulls = [_NULL] * _FIELDS_BEHIND_MORE if self.session.choices.writes_trailing_nulls else []
-        last = _TRANSFER + encode_items([*items, _FALSE if writes_more else _NULL, *nulls])
-        largest = self.session.connection.largest_sent - HEADER_SIZE
-        if len(last) + len(payload) <= largest:
-            return [frame(AMQP, channel, last + payload)]
-        more = _TRANSFER + encode_items([*items, _TRUE, *nulls])
-        room = largest - len(more)
-        frames = []
-        offset = 0
-        while len(payload) - offset > room:
-            frames.append(frame(AMQP, channel, more + payload[offset : offset + room]))
-            offset += room
-        frames.append(frame(AMQP, channel, last + payload[offset:]))
-        return frames
+        return (number & MASK).to_bytes(4, "big")
 
 
 class ReplyLink(SendingLink):

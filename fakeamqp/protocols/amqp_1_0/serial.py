@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from fakeamqp.protocols.amqp_1_0.replies import INTERNAL_ERROR, EndFault
+from fakeamqp.protocols.amqp_1_0.replies import SessionCrash
 
 MASK: Final = 0xFFFFFFFF
 _HALF: Final = 0x80000000
+
+
+def wrapped(number: int) -> int:
+    """A difference of serial numbers, between minus half and half of all numbers."""
+    return ((number + _HALF) & MASK) - _HALF
 
 
 def difference(one: int, other: int) -> int:
@@ -15,14 +20,14 @@ def difference(one: int, other: int) -> int:
 
     EndFault if it is as far ahead as it is behind, at which RabbitMQ crashes (measured on 4.3.6).
     """
-    found = ((one - other + _HALF) & MASK) - _HALF
+    found = wrapped(one - other)
     if found == -_HALF:
-        raise EndFault(INTERNAL_ERROR, f"undefined difference of serial numbers {one} and {other}")
+        raise SessionCrash(f"undefined difference of serial numbers {one} and {other}")
     return found
 
 
 def beyond(seen: int, count: int, here: int) -> int:
     """How many of the `count` serial numbers from `seen` on come after `here`. EndFault for too many."""
     if count >= _HALF:
-        raise EndFault(INTERNAL_ERROR, f"undefined addition of {count} to a serial number")
+        raise SessionCrash(f"undefined addition of {count} to a serial number")
     return difference((seen + count) & MASK, here)

@@ -16,41 +16,12 @@ from fakeamqp.model.erlang import Atom, pretty
 from fakeamqp.model.errors import ModelError, NotAllowed
 from fakeamqp.protocols.amqp_1_0 import opening
 from fakeamqp.protocols.amqp_1_0.choices import Amqp10Choices
-from fakeamqp.protocols.amqp_1_0.codec import composites as c
+from fakeamqp.protocols.amqp_1_0.codec import composites as c, frames
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError, FieldError, FramingError
-from fakeamqp.protocols.amqp_1_0.codec.frames import (
-    AMQP,
-    BEGINS_HEADER,
-    DATA_OFFSET,
-    DATA_OFFSET_SHIFT,
-    EMPTY_FRAME,
-    FRAME_HEADER,
-    HEADER_KIND,
-    HEADER_SIZE,
-    PROTOCOL_HEADER,
-    SASL,
-    SASL_HEADER,
-    frame,
-    frame_body,
-)
-from fakeamqp.protocols.amqp_1_0.replies import (
-    FRAMING_ERROR,
-    INTERNAL_ERROR,
-    LIMIT_EXCEEDED,
-    UNAUTHORIZED,
-    CloseFault,
-    EndFault,
-    Fault,
-    condition_of,
-    error,
-)
+from fakeamqp.protocols.amqp_1_0.codec.frames import AMQP, HEADER_SIZE, SASL, SASL_HEADER, frame
+from fakeamqp.protocols.amqp_1_0.replies import CloseFault, Fault, Reply, SessionCrash, condition_of, error
 from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
-from fakeamqp.protocols.amqp_1_0.states import (
-    BEFORE_OPEN,
-    CONNECTION_TRANSITIONS,
-    ENDED,
-    LOGGING_IN,
-)
+from fakeamqp.protocols.amqp_1_0.states import BEFORE_OPEN, CONNECTION_TRANSITIONS, ENDED, LOGGING_IN
 from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.protocols.base.connection_states import ConnectionState
 from fakeamqp.protocols.base.server_connection import ServerConnection
@@ -71,11 +42,9 @@ _log = logging.getLogger("fakeamqp")
 _CLOSE_TIMEOUT: Final = 30.0
 _FORCED: Final = "CONNECTION_FORCED - "
 _LARGEST_BEFORE_OPEN: Final = 8192
-_CLOSE: Final = b"\0\x53\x18"
-"""How the body of close begins."""
 _OF_CONNECTIONS: Final = ("open", "begin", "close")
 """Frames that the connection takes where there is no session."""
-_unpack_header = FRAME_HEADER.unpack_from
+_unpack_header = frames.FRAME_HEADER.unpack_from
 
 
 class Amqp10Connection(ServerConnection):
@@ -84,6 +53,7 @@ class Amqp10Connection(ServerConnection):
     protocol = "1-0"
     paced: ClassVar[bool] = True
 
+    CLOSE_ANSWER: ClassVar[bytes] = b"\0\x53\x18"
     TRANSITIONS: ClassVar[ConnectionTransitions] = CONNECTION_TRANSITIONS
     MECHANISMS: ClassVar[Mapping[str, type[Mechanism]]] = opening.ALL_MECHANISMS
 
@@ -100,7 +70,7 @@ class Amqp10Connection(ServerConnection):
             peer,
             notify,
             mechanisms=self._ordered(state.personality.mechanisms),
-            heartbeat=EMPTY_FRAME,
+            heartbeat=frames.EMPTY_FRAME,
             version="AMQP {}-{}-{}-{}".format(*SASL_HEADER[4:]),
         )
         self.container_id: str = ""
@@ -144,7 +114,7 @@ class Amqp10Connection(ServerConnection):
             # RabbitMQ's own words are a list, those of an operator are binary (measured on 4.0.5 and 4.3.6).
             own = text.startswith(_FORCED)
             shown = f'"{text.removeprefix(_FORCED)}"' if own else f'<<"{text}">>'
-            self.close(INTERNAL_ERROR, f"Connection forced: {shown}")
+            self.close(Reply.INTERNAL_ERROR, f"Connection forced: {shown}")
 
     @cached_property
     def fault_port(self) -> Amqp10FaultPort:
@@ -163,7 +133,7 @@ class Amqp10Connection(ServerConnection):
         except NotAllowed as problem:
             before = f"access to vhost {host} failed for new credential: "
             reason = (Atom("amqp_error"), Atom("not_allowed"), Atom(f'"{problem.text}"'), Atom("none"))
-            self.close(UNAUTHORIZED, before + pretty(reason, before))
+            self.close(Reply.UNAUTHORIZED, before + pretty(reason, before))
             return
         for session in self.open_channels:
             session.check_links(user)
@@ -203,10 +173,10 @@ class Amqp10Connection(ServerConnection):
                 while end - position >= HEADER_SIZE:
                     framed = False
                     size, offset, kind, channel = _unpack_header(data, position)
-                    if size == BEGINS_HEADER:
+                    if size == frames.BEGINS_HEADER:
                         payload = data[position + 4 : position + HEADER_SIZE]
                         position += HEADER_SIZE
-                        kind, channel = HEADER_KIND, 0
+                        kind, channel = frames.HEADER_KIND, 0
                     else:
                         self._check_frame(size, offset)
                         stop = position + size
@@ -215,8 +185,8 @@ class Amqp10Connection(ServerConnection):
                             break
                         payload = data[position + HEADER_SIZE : stop]
                         position = stop
-                        if offset != DATA_OFFSET:
-                            kind |= offset << DATA_OFFSET_SHIFT
+                        if offset != frames.DATA_OFFSET:
+                            kind |= offset << frames.DATA_OFFSET_SHIFT
                     framed = True
                     needed = HEADER_SIZE
                     if tap is None or not tap.received(self, kind, channel, payload):
@@ -234,42 +204,30 @@ class Amqp10Connection(ServerConnection):
             if self._unframed:
                 self._receive_unframed(data[position + HEADER_SIZE :])
                 return
-        rest = end - position
-        if rest:
-            self._partial.append(data[position:] if position else data)
-            self._partial_size += rest
-            self._needed = needed
+        self._keep(data, position, needed)
 
     def _check_frame(self, size: int, offset: int) -> None:
         if size < HEADER_SIZE:
             raise FramingError(f"frame size ({size} bytes) < minimum frame size ({HEADER_SIZE} bytes)")
-        if offset < DATA_OFFSET:
-            raise FramingError(f"data offset ({offset}) < minimum data offset ({DATA_OFFSET})")
+        if offset < frames.DATA_OFFSET:
+            raise FramingError(f"data offset ({offset}) < minimum data offset ({frames.DATA_OFFSET})")
         if offset * 4 > size:
             raise FramingError(f"data offset ({offset * 4} bytes) > frame size ({size} bytes)")
         limit = self.max_frame_size
         if self.state in BEFORE_OPEN:
             limit = min(limit, _LARGEST_BEFORE_OPEN)
         if size > limit:
-            raise CloseFault(FRAMING_ERROR, f"frame size ({size} bytes) > maximum frame size ({limit} bytes)")
-
-    def _receive_unframed(self, data: bytes) -> None:
-        """After broken framing, search the input for the client's close only."""
-        if _CLOSE in data:
-            self._finish("close confirmed after broken framing")
-        else:
-            self._partial = [data[-len(_CLOSE) + 1 :]]
-            self._partial_size = len(self._partial[0])
-            self._needed = 0
+            text = f"frame size ({size} bytes) > maximum frame size ({limit} bytes)"
+            raise CloseFault(Reply.FRAMING_ERROR, text)
 
     def _receive_frame(self, kind: int, channel: int, payload: bytes) -> None:
-        payload = frame_body(kind, payload)
+        payload = frames.frame_body(kind, payload)
         kind &= 0x1FF
-        if kind == HEADER_KIND:
+        if kind == frames.HEADER_KIND:
             self.enter("protocol-header")
-            if payload != PROTOCOL_HEADER[4:]:
+            if payload != frames.PROTOCOL_HEADER[4:]:
                 raise FramingError(f"{payload!r} is not the protocol header of AMQP 1.0")
-            self.outbox.write(PROTOCOL_HEADER)
+            self.outbox.write(frames.PROTOCOL_HEADER)
             return
         if not payload:
             self.note_idle(HEADER_SIZE)
@@ -315,22 +273,22 @@ class Amqp10Connection(ServerConnection):
         """End the session that a frame is for, at which RabbitMQ's crashes; False if there is none."""
         session = self.sessions.get(channel)
         if session is not None:
-            session.fail(EndFault(INTERNAL_ERROR, text))
+            session.fail(SessionCrash(text))
         return session is not None
 
     def _receive_in_session(self, channel: int, body: c.Composite, payload: bytes) -> None:
         """Hand a frame to its session. What has none is ignored, as RabbitMQ does (measured)."""
         if channel > self.channel_max:
-            raise CloseFault(
-                FRAMING_ERROR,
-                f"channel number ({channel}) exceeds maximum channel number ({self.channel_max})",
-            )
+            text = f"channel number ({channel}) exceeds maximum channel number ({self.channel_max})"
+            raise CloseFault(Reply.FRAMING_ERROR, text)
         session = self.sessions.get(channel)
         if session is not None:
             session.receive(body, payload)
         elif isinstance(body, c.Begin):
             if body.remote_channel is not None:
-                raise CloseFault(INTERNAL_ERROR, f"Reader error: {{remote_channel,{body.remote_channel}}}")
+                raise CloseFault(
+                    Reply.INTERNAL_ERROR, f"Reader error: {{remote_channel,{body.remote_channel}}}"
+                )
             self.sessions[channel] = session = Amqp10Session(self, channel, body)
             session.begin()
 
@@ -347,11 +305,11 @@ class Amqp10Connection(ServerConnection):
         elif isinstance(problem, ModelError):
             self.close(condition_of(problem), problem.text)
         elif isinstance(problem, DecodeError):
-            self.close(INTERNAL_ERROR, f"Reader error: {problem}")
+            self.close(Reply.INTERNAL_ERROR, f"Reader error: {problem}")
         elif not self.choices.tells_malformed_frames:
             self.abort(str(problem))
         else:
-            self.close(FRAMING_ERROR, str(problem))
+            self.close(Reply.FRAMING_ERROR, str(problem))
 
     def close(self, condition: str, text: str) -> None:
         """Send close with an error; from then on the broker ignores all input but the client's close."""
@@ -367,12 +325,12 @@ class Amqp10Connection(ServerConnection):
     def crash(self, text: str) -> None:
         """Close the connection for what crashes in RabbitMQ, unless it has been closed meanwhile."""
         if self.state is ConnectionState.OPEN:
-            self.close(INTERNAL_ERROR, text)
+            self.close(Reply.INTERNAL_ERROR, text)
 
     def silent_too_long(self, text: str) -> None:
         """No frame has come for as long as the broker's idle-time-out allows (1-0/open/idle-time-out)."""
         if self.state is ConnectionState.OPEN:
-            self.close(LIMIT_EXCEEDED, "no frame received from client within idle timeout threshold")
+            self.close(Reply.LIMIT_EXCEEDED, "no frame received from client within idle timeout threshold")
         else:
             super().silent_too_long(text)
 
@@ -383,7 +341,8 @@ class Amqp10Connection(ServerConnection):
         following = CONNECTION_TRANSITIONS[self.state].get(event)
         if following is None:
             raise CloseFault(
-                INTERNAL_ERROR, f"Reader error: {event} is not allowed in state {self.state.name.lower()}"
+                Reply.INTERNAL_ERROR,
+                f"Reader error: {event} is not allowed in state {self.state.name.lower()}",
             )
         self.state = following
 

@@ -22,42 +22,17 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
 _C = ConnectionState
+_ENDS = {"CLOSE": _C.CLOSING, "LOST": _C.CLOSED}
+_LOGIN = {"CHALLENGE": _C.SECURING, "AUTHENTICATED": _C.TUNING, "REFUSE": _C.REFUSED, **_ENDS}
 CONNECTION_TRANSITIONS: ConnectionTransitions = {
-    _C.STARTING: {
-        "sasl-init": _C.STARTING,
-        "CHALLENGE": _C.SECURING,
-        "AUTHENTICATED": _C.TUNING,
-        "REFUSE": _C.REFUSED,
-        "CLOSE": _C.CLOSING,
-        "LOST": _C.CLOSED,
-    },
-    _C.SECURING: {
-        "sasl-response": _C.SECURING,
-        "CHALLENGE": _C.SECURING,
-        "AUTHENTICATED": _C.TUNING,
-        "REFUSE": _C.REFUSED,
-        "CLOSE": _C.CLOSING,
-        "LOST": _C.CLOSED,
-    },
-    _C.TUNING: {
-        "protocol-header": _C.TUNED,
-        "REFUSE": _C.REFUSED,
-        "CLOSE": _C.CLOSING,
-        "LOST": _C.CLOSED,
-    },
-    _C.TUNED: {
-        "open": _C.OPEN,
-        "REFUSE": _C.REFUSED,
-        "CLOSE": _C.CLOSING,
-        "LOST": _C.CLOSED,
-    },
+    _C.STARTING: {"sasl-init": _C.STARTING, **_LOGIN},
+    _C.SECURING: {"sasl-response": _C.SECURING, **_LOGIN},
+    _C.TUNING: {"protocol-header": _C.TUNED, "REFUSE": _C.REFUSED, **_ENDS},
+    _C.TUNED: {"open": _C.OPEN, "REFUSE": _C.REFUSED, **_ENDS},
     _C.REFUSED: {"LOST": _C.CLOSED},
     _C.OPEN: {
         **dict.fromkeys(("begin", "attach", "flow", "transfer", "disposition", "detach", "end"), _C.OPEN),
-        "close": _C.CLOSED,
-        "REFUSE": _C.REFUSED,
-        "CLOSE": _C.CLOSING,
-        "LOST": _C.CLOSED,
+        **{"close": _C.CLOSED, "REFUSE": _C.REFUSED, **_ENDS},
     },
     _C.CLOSING: {"close": _C.CLOSED, "LOST": _C.CLOSED},
     _C.CLOSED: {},

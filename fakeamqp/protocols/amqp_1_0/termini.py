@@ -6,40 +6,17 @@ terminus asks for a queue of its own, which lives as long as the link.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from fakeamqp.model.erlang import Atom, Member, pretty, term as text_term
 from fakeamqp.model.errors import AccessRefused, ModelError, NotFound, PreconditionFailed, ResourceError
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.model.queues.classic import ClassicQueue
-from fakeamqp.protocols.amqp_1_0.addresses import (
-    QUEUES,
-    AddressedNode,
-    BadAddress,
-    BadVersionOne,
-    CrashingAddress,
-    Destination,
-    VersionOne,
-    destination_of,
-    queue_address,
-    queue_of_source,
-    version_one_endpoint,
-)
+from fakeamqp.protocols.amqp_1_0 import addresses as a
+from fakeamqp.protocols.amqp_1_0.addresses import BadAddress, Destination, VersionOne, destination_of
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
-from fakeamqp.protocols.amqp_1_0.codec.types import Array, Described, Symbol, UInt
-from fakeamqp.protocols.amqp_1_0.replies import (
-    INTERNAL_ERROR,
-    INVALID_FIELD,
-    LIMIT_EXCEEDED,
-    NOT_FOUND,
-    NOT_IMPLEMENTED,
-    PRECONDITION_FAILED,
-    UNAUTHORIZED,
-    EndFault,
-    LinkFault,
-    condition_of,
-)
+from fakeamqp.protocols.amqp_1_0.codec.types import Array, Described, Symbol
+from fakeamqp.protocols.amqp_1_0.replies import LinkFault, Reply, SessionCrash, condition_of
 from fakeamqp.protocols.amqp_1_0.values import term
 
 if TYPE_CHECKING:
@@ -106,10 +83,10 @@ def check_publishable(session: Amqp10Session, exchange: str) -> None:
     try:
         host.routing.check_publishable(exchange)
     except NotFound as problem:
-        raise LinkFault(NOT_FOUND, problem.text) from None
+        raise LinkFault(Reply.NOT_FOUND, problem.text) from None
     except AccessRefused:
         text = f"forbidden to publish to internal exchange '{exchange}' in vhost '{host.name}'"
-        raise LinkFault(UNAUTHORIZED, text) from None
+        raise LinkFault(Reply.UNAUTHORIZED, text) from None
     except ModelError as problem:
         raise LinkFault(condition_of(problem), problem.text) from None
 
@@ -134,7 +111,7 @@ def source_of(session: Amqp10Session, body: c.Attach, source: c.Source) -> Resol
         shown = Atom("undefined" if address is None else term(address))
         raise _refused(session, "bad_address", shown)
     try:
-        name = "" if address == QUEUES else queue_of_source(address)
+        name = "" if address == a.QUEUES else a.queue_of_source(address)
     except BadAddress:
         raise _refused(session, "bad_address", _utf8(address)) from None
     except VersionOne:
@@ -149,13 +126,13 @@ def source_of(session: Amqp10Session, body: c.Attach, source: c.Source) -> Resol
     if host.reply_addresses[name].subscription.group is session:
         raise host.missing("queue", name)  # The session cannot ask itself (RabbitMQ: measured on 4.3.6).
     text = f"only creator channel may consume from queue '{name}' in vhost '{host.name}'"
-    raise LinkFault(PRECONDITION_FAILED, text)
+    raise LinkFault(Reply.PRECONDITION_FAILED, text)
 
 
 def _check_outcomes(source: c.Source) -> None:
     unknown = [each for each in source.outcomes or () if each not in OUTCOMES]
     if unknown:
-        raise LinkFault(NOT_IMPLEMENTED, f"Outcomes not supported: [{','.join(map(term, unknown))}]")
+        raise LinkFault(Reply.NOT_IMPLEMENTED, f"Outcomes not supported: [{','.join(map(term, unknown))}]")
 
 
 def _bound_queue(session: Amqp10Session, source: c.Source, destination: Destination) -> Queue:
@@ -166,8 +143,8 @@ def _bound_queue(session: Amqp10Session, source: c.Source, destination: Destinat
     queue = _declared(session, name, durable=bool(source.durable))
     session.authorise("write", "queue", name)
     session.authorise("read", "exchange", exchange)
-    if host.exchanges.require(exchange).type_name == "topic":
-        session.access.check_topic(session.user, host.name, "read", exchange, key)
+    host.exchanges.require(exchange)
+    session.authorise_topic("read", exchange, key)
     host.bindings.bind(exchange, queue, key)
     return queue
 
@@ -175,7 +152,9 @@ def _bound_queue(session: Amqp10Session, source: c.Source, destination: Destinat
 # --- version 1 ---------------------------------------------------------------------------------------------
 
 
-def _version_one(session: Amqp10Session, terminus: c.Source | c.Target, *, of_target: bool) -> AddressedNode:
+def _version_one(
+    session: Amqp10Session, terminus: c.Source | c.Target, *, of_target: bool
+) -> a.AddressedNode:
     """What an address of version 1 names, where these are permitted; its queue is declared."""
     address = terminus.address
     if not session.broker.features.permitted("amqp_address_v1"):
@@ -183,15 +162,14 @@ def _version_one(session: Amqp10Session, terminus: c.Source | c.Target, *, of_ta
     if type(address) is not str:
         raise _refused(session, "bad_address", Atom(term(address)))
     try:
-        endpoint = version_one_endpoint(address, of_target=of_target)
-    except CrashingAddress as problem:
-        raise EndFault(INTERNAL_ERROR, f"no terminus is a {problem.kind}") from None
-    except BadVersionOne as problem:
-        term_of: tuple[str, ...] = (Atom("unknown_destination"), problem.shown)
-        if problem.kind is not None:
-            term_of = (Atom("invalid_destination"), Atom(problem.kind), problem.shown or Atom("[]"))
-        before = session.choices.attach_refusal.format("")
-        raise LinkFault(INVALID_FIELD, before + pretty(term_of, before)) from None
+        endpoint = a.version_one_endpoint(address, of_target=of_target)
+    except a.CrashingAddress as problem:
+        raise SessionCrash(f"no terminus is a {problem.kind}") from None
+    except a.BadVersionOne as problem:
+        if problem.kind is None:
+            raise _refused(session, "unknown_destination", problem.shown) from None
+        shown = problem.shown or Atom("[]")
+        raise _refused(session, "invalid_destination", Atom(problem.kind), shown) from None
     queue = endpoint.queue
     if queue is None:
         session.virtual_host.exchanges.require(endpoint.destination.exchange)
@@ -212,7 +190,7 @@ def _declared(session: Amqp10Session, name: str, *, durable: bool, owner: object
     try:
         queue = queues.create(name, declaration, untyped=True)
     except (PreconditionFailed, ResourceError) as problem:  # The limit of queues.
-        raise LinkFault(LIMIT_EXCEEDED, problem.text) from None
+        raise LinkFault(Reply.LIMIT_EXCEEDED, problem.text) from None
     queue.durable = durable  # Also an exclusive one (RabbitMQ: measured on 4.3.6).
     return queue
 
@@ -222,19 +200,19 @@ def _declared(session: Amqp10Session, name: str, *, durable: bool, owner: object
 
 def _dynamic_target(session: Amqp10Session, body: c.Attach, target: c.Target) -> Resolved:
     if not session.choices.makes_dynamic_nodes:
-        raise LinkFault(NOT_IMPLEMENTED, "Dynamic targets not supported")
+        raise LinkFault(Reply.NOT_IMPLEMENTED, "Dynamic targets not supported")
     if target.address is not None or TEMPORARY_QUEUE not in (target.capabilities or ()):
         raise _not_dynamic("target", target)
     session.authorise("write", "exchange", "")
     queue = _dynamic_queue(session, body)
-    answer = c.Target(**_dynamic_fields(queue.name), durable=UInt(0), capabilities=(Symbol(TEMPORARY_QUEUE),))
+    answer = c.Target(**_dynamic_fields(queue.name), durable=0, capabilities=(Symbol(TEMPORARY_QUEUE),))
     return Resolved(answer, Destination("", queue.name), queue, "queue")
 
 
 def _dynamic_source(session: Amqp10Session, body: c.Attach, source: c.Source) -> Resolved:
     choices, host = session.choices, session.virtual_host
     if not choices.makes_dynamic_nodes:
-        raise LinkFault(NOT_IMPLEMENTED, "Dynamic sources not supported")
+        raise LinkFault(Reply.NOT_IMPLEMENTED, "Dynamic sources not supported")
     asked = () if source.address is not None else source.capabilities or ()
     queue: Queue
     if VOLATILE_QUEUE in asked and choices.replies_directly and _may_be_volatile(body, source):
@@ -244,7 +222,7 @@ def _dynamic_source(session: Amqp10Session, body: c.Attach, source: c.Source) ->
         _check_outcomes(source)
         queue = _dynamic_queue(session, body)
         kept = {} if choices.replies_directly else vars(source)
-        fields = {**kept, "durable": UInt(0), "capabilities": (Symbol(TEMPORARY_QUEUE),)}
+        fields = {**kept, "durable": 0, "capabilities": (Symbol(TEMPORARY_QUEUE),)}
     else:
         raise _not_dynamic("source", source)
     answer = c.Source(**{**fields, **_dynamic_fields(queue.name), "distribution_mode": _MOVE})
@@ -255,12 +233,8 @@ def _dynamic_source(session: Amqp10Session, body: c.Attach, source: c.Source) ->
 
 
 def _may_be_volatile(body: c.Attach, source: c.Source) -> bool:
-    return (
-        body.snd_settle_mode == _SETTLED
-        and source.expiry_policy == _LINK_DETACH
-        and not source.durable
-        and not source.timeout
-    )
+    kept = source.expiry_policy != _LINK_DETACH or source.durable or source.timeout
+    return body.snd_settle_mode == _SETTLED and not kept
 
 
 def _dynamic_queue(session: Amqp10Session, body: c.Attach) -> Queue:
@@ -273,9 +247,9 @@ def _dynamic_queue(session: Amqp10Session, body: c.Attach) -> Queue:
 
 def _dynamic_fields(name: str) -> dict[str, Any]:
     return {
-        "address": queue_address(name),
+        "address": a.queue_address(name),
         "expiry_policy": _LINK_DETACH,
-        "timeout": UInt(0),
+        "timeout": 0,
         "dynamic": True,
         "dynamic_node_properties": {
             Symbol("lifetime-policy"): Described(Symbol("amqp:delete-on-close:list"), []),
@@ -287,10 +261,10 @@ def _dynamic_fields(name: str) -> dict[str, Any]:
 # --- texts -------------------------------------------------------------------------------------------------
 
 
-def _refused(session: Amqp10Session, why: str, shown: Member) -> LinkFault:
+def _refused(session: Amqp10Session, why: str, *shown: Member) -> LinkFault:
     """The error about an address, with RabbitMQ's text."""
     before = session.choices.attach_refusal.format("")
-    return LinkFault(INVALID_FIELD, before + pretty((Atom(why), shown), before))
+    return LinkFault(Reply.INVALID_FIELD, before + pretty((Atom(why), *shown), before))
 
 
 def _utf8(address: Any) -> Member:
@@ -300,7 +274,7 @@ def _utf8(address: Any) -> Member:
 def _not_dynamic(kind: str, terminus: c.Composite) -> LinkFault:
     before = f"Dynamic {kind} not supported: "
     members = [Atom(_shown(getattr(terminus, each.attribute))) for each in terminus.FIELDS]
-    return LinkFault(NOT_IMPLEMENTED, before + pretty((Atom(f"'v1_0.{kind}'"), *members), before))
+    return LinkFault(Reply.NOT_IMPLEMENTED, before + pretty((Atom(f"'v1_0.{kind}'"), *members), before))
 
 
 def _shown(value: Any) -> str:
@@ -308,6 +282,4 @@ def _shown(value: Any) -> str:
         return "undefined"
     if isinstance(value, tuple):
         return f"{{array,symbol,[{','.join(map(term, value))}]}}"
-    if isinstance(value, Mapping):
-        return f"{{map,[{','.join(f'{{{term(key)},{term(each)}}}' for key, each in value.items())}]}}"
     return f"{{utf8,{text_term(value)}}}" if type(value) is str else term(value)

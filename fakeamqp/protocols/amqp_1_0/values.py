@@ -3,42 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timezone
 from decimal import Decimal
 from math import isfinite
 from struct import Struct
 from typing import Any, Final
 from uuid import UUID
 
-from fakeamqp.protocols.amqp_1_0.codec.types import (
-    Array,
-    Blank,
-    Byte,
-    Char,
-    Decimal32,
-    Decimal64,
-    Decimal128,
-    Described,
-    Float,
-    Int,
-    Milliseconds,
-    Short,
-    Symbol,
-    UByte,
-    UInt,
-    ULong,
-    UShort,
-    WideBoolean,
-)
-from fakeamqp.protocols.base.codec import FieldError
+from fakeamqp.model.messages.message import Int64
+from fakeamqp.protocols.amqp_1_0.codec import types as t
+from fakeamqp.protocols.base.codec import FieldError, encoded
 from fakeamqp.timestamps import Timestamp
 
 _LONGEST_TEXT: Final = 4096
 _INTS: Final = range(-(1 << 31), 1 << 31)
 _TURN: Final = 1 << 64
 _OF_TAG: Final[Mapping[str, type[Any]]] = {
-    **{"b": Byte, "B": UByte, "s": Short, "U": Short, "u": UShort, "I": Int, "i": UInt},
-    **{"l": int, "L": int, "f": Float, "d": float},
+    **{"b": t.Byte, "B": t.UByte, "s": t.Short, "U": t.Short, "u": t.UShort, "I": t.Int, "i": t.UInt},
+    **{"l": int, "L": int, "f": t.Float, "d": float},
 }
 """Tag of a field table -> class of the value in 1.0."""
 _NUMBERS: Final[Mapping[str, str]] = {
@@ -52,12 +34,6 @@ class Unconvertible(FieldError):
     """A value at whose conversion RabbitMQ crashes."""
 
 
-class Long(int):
-    """An integer that 0-9-1 writes with 64 bits."""
-
-    field_tag = "l"
-
-
 # --- to 0-9-1 ----------------------------------------------------------------------------------------------
 
 
@@ -69,7 +45,7 @@ def header_of(value: Any, *, drops: bool) -> tuple[bool, Any]:
     Raises:
         Unconvertible: RabbitMQ crashes (RabbitMQ: measured on 4.0.5 and 4.3.6).
     """
-    if isinstance(value, Blank) and not drops:
+    if isinstance(value, t.Blank) and not drops:
         return True, []  # RabbitMQ: measured on 4.0.5.
     if _is_kept_encoded(value):
         if drops:
@@ -88,12 +64,12 @@ def _is_kept_encoded(value: Any) -> bool:
     """Whether RabbitMQ keeps a value in its encoding, without a type."""
     if isinstance(value, float):
         return not isfinite(value)
-    return isinstance(value, (Blank, Decimal32, Decimal64, Decimal128))
+    return isinstance(value, (t.Blank, t.Decimal32, t.Decimal64, t.Decimal128))
 
 
 def _item(value: Any) -> Any:
     """An item of a list: RabbitMQ converts fewer types there."""
-    if isinstance(value, (ULong, Array)):
+    if isinstance(value, (t.ULong, t.Array)):
         raise Unconvertible(f"{value!r:.40} in a list")
     if isinstance(value, list):
         return [_item(each) for each in value]
@@ -109,22 +85,22 @@ def _field(value: Any) -> Any:
 def _name(key: Any) -> str:
     if isinstance(key, bytes):
         return key.decode("utf-8", "surrogateescape")
-    if not isinstance(key, str) or isinstance(key, Char):
+    if not isinstance(key, str) or isinstance(key, t.Char):
         raise Unconvertible(f"{key!r:.40} is no name of a field")
     return str(key)
 
 
 def _scalar_header(value: Any) -> Any:
-    if isinstance(value, Milliseconds):
+    if isinstance(value, t.Milliseconds):
         return Timestamp(seconds(value) % _TURN)
-    if isinstance(value, (UUID, Char, Described)):
+    if isinstance(value, (UUID, t.Char, t.Described)):
         raise Unconvertible(f"{value!r:.40} has no type in 0-9-1")
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
-    if isinstance(value, Symbol):
+    if isinstance(value, t.Symbol):
         return str(value)
-    if type(value) is int or isinstance(value, ULong):
-        return Long(int(value) - _TURN if value >= _TURN // 2 else int(value))
+    if type(value) is int or isinstance(value, t.ULong):
+        return Int64(int(value) - _TURN if value >= _TURN // 2 else int(value))
     return value
 
 
@@ -132,7 +108,7 @@ def has_decimal(value: Any) -> bool:
     """Whether a value is a decimal, or has one inside."""
     if isinstance(value, (list, dict)):
         return any(map(has_decimal, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, (Decimal32, Decimal64, Decimal128))
+    return isinstance(value, (t.Decimal32, t.Decimal64, t.Decimal128))
 
 
 def seconds(milliseconds: int) -> int:
@@ -145,7 +121,7 @@ def seconds(milliseconds: int) -> int:
 
 def text_or_binary(text: str) -> str | bytes:
     """Text as a string; what is not UTF-8, has a NUL or is too long, as binary."""
-    octets = text.encode("utf-8", "surrogateescape")
+    octets = encoded(text)
     if len(octets) > _LONGEST_TEXT or b"\0" in octets:
         return octets
     try:
@@ -155,21 +131,20 @@ def text_or_binary(text: str) -> str | bytes:
     return str(text)
 
 
-def _scalar(value: Any, tag: str | None) -> Any:
-    if value is None or isinstance(value, (bool, UUID, Milliseconds)):
+def _scalar(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, UUID, t.Milliseconds)):
         return value
     if isinstance(value, str):
         return text_or_binary(value)
     if isinstance(value, Timestamp):
-        return Milliseconds(value * 1000)
+        return t.Milliseconds(value * 1000)
     if isinstance(value, datetime):
-        return Milliseconds(int(value.timestamp()) * 1000)
+        return t.Milliseconds(int(value.timestamp()) * 1000)
     if isinstance(value, int):
-        tag = tag or getattr(value, "field_tag", None)
-        kind = _OF_TAG.get(tag or "")
-        return kind(value) if kind is not None else Int(value) if value in _INTS else int(value)
+        kind = _OF_TAG.get(getattr(value, "field_tag", ""))
+        return kind(value) if kind is not None else t.Int(value) if value in _INTS else int(value)
     if isinstance(value, float):
-        return Float(value) if tag == "f" or isinstance(value, Float) else float(value)
+        return value if isinstance(value, t.Float) else float(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
     return None
@@ -187,10 +162,10 @@ def field_value(octets: bytes, offset: int = 0) -> tuple[Any, int]:
         layout = Struct(">" + _NUMBERS[tag])
         (number,) = layout.unpack_from(octets, offset)
         if tag == "T":
-            return Milliseconds(signed(number * 1000)), offset + layout.size
+            return t.Milliseconds(signed(number * 1000)), offset + layout.size
         return _OF_TAG[tag](number), offset + layout.size
     if tag == "t":
-        return WideBoolean(octets[offset] != 0), offset + 1
+        return t.WideBoolean(octets[offset] != 0), offset + 1
     if tag == "V":
         return None, offset
     if tag == "D":
@@ -209,7 +184,7 @@ def field_value(octets: bytes, offset: int = 0) -> tuple[Any, int]:
             behind = offset + 1 + octets[offset]
             name = octets[offset + 1 : behind].decode("utf-8", "surrogateescape")
             value, offset = field_value(octets, behind)
-            found.setdefault(Symbol(name), value)
+            found.setdefault(t.Symbol(name), value)
         return found, end
     value = octets[offset:end]
     return (value if tag == "x" else text_or_binary(value.decode("utf-8", "surrogateescape"))), end
@@ -220,20 +195,18 @@ def signed(number: int) -> int:
     return (number + _TURN // 2) % _TURN - _TURN // 2
 
 
-def annotation_of(value: Any, tag: str | None) -> Any:
+def annotation_of(value: Any) -> Any:
     """A value of a header that becomes an annotation; tables become maps with symbols as keys."""
     if isinstance(value, Mapping):
-        return {Symbol(name): annotation_of(each, None) for name, each in value.items()}
+        return {t.Symbol(name): annotation_of(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [annotation_of(each, None) for each in value]
-    return _scalar(value, tag)
+        return [annotation_of(each) for each in value]
+    return _scalar(value)
 
 
-def application_property_of(value: Any, tag: str | None) -> tuple[bool, Any]:
-    """Whether a value of a header can be an application property, and as what."""
-    if isinstance(value, (Mapping, list, tuple, Decimal)):
-        return False, None
-    return True, _scalar(value, tag)
+def application_property_of(value: Any) -> Any:
+    """A value of a header that becomes an application property."""
+    return None if isinstance(value, (Mapping, list, tuple, Decimal)) else _scalar(value)
 
 
 def untyped(value: Any) -> Any:
@@ -251,26 +224,26 @@ def untyped(value: Any) -> Any:
 def deaths_of(table: Any) -> Any:
     """The value of x-opt-deaths for a header x-death, the latest death first."""
     if not isinstance(table, (list, tuple)) or not all(isinstance(each, Mapping) for each in table):
-        return annotation_of(table, None)
-    return Array([death_of(each) for each in table], dict)
+        return annotation_of(table)
+    return t.Array([death_of(each) for each in table], dict)
 
 
 def death_of(entry: Mapping[str, Any], first: Any = None, last: Any = None) -> dict[Any, Any]:
     """One death, for an entry of x-death; `first` and `last` are exact times, if they are known."""
-    time = _scalar(entry.get("time"), None)
+    time = _scalar(entry.get("time"))
     said: dict[Any, Any] = {}
     expiration = entry.get("original-expiration")
     if isinstance(expiration, str) and expiration.isdecimal():
-        said[Symbol("ttl")] = UInt(min(int(expiration), 0xFFFFFFFF))
+        said[t.Symbol("ttl")] = t.UInt(min(int(expiration), 0xFFFFFFFF))
     return {
         **said,
-        Symbol("queue"): str(entry.get("queue", "")),
-        Symbol("reason"): Symbol(entry.get("reason", "")),
-        Symbol("count"): ULong(max(0, int(entry.get("count", 1)))),
-        Symbol("first-time"): time if first is None else first,
-        Symbol("last-time"): time if last is None else last,
-        Symbol("exchange"): str(entry.get("exchange", "")),
-        Symbol("routing-keys"): Array([str(key) for key in entry.get("routing-keys", ())], str),
+        t.Symbol("queue"): str(entry.get("queue", "")),
+        t.Symbol("reason"): t.Symbol(entry.get("reason", "")),
+        t.Symbol("count"): t.ULong(max(0, int(entry.get("count", 1)))),
+        t.Symbol("first-time"): time if first is None else first,
+        t.Symbol("last-time"): time if last is None else last,
+        t.Symbol("exchange"): str(entry.get("exchange", "")),
+        t.Symbol("routing-keys"): t.Array([str(key) for key in entry.get("routing-keys", ())], str),
     }
 
 
@@ -282,11 +255,9 @@ def table_of_deaths(value: Any) -> Any:
 
 
 def _table(death: Mapping[Any, Any]) -> dict[str, Any]:
-    from datetime import timezone
-
     time = death.get("first-time")
     found: dict[str, Any] = {
-        "count": Long(death.get("count", 1)),
+        "count": Int64(death.get("count", 1)),
         "reason": str(death.get("reason", "")),
         "queue": str(death.get("queue", "")),
         "time": datetime.fromtimestamp((time or 0) // 1000, timezone.utc),

@@ -57,6 +57,8 @@ class ServerConnection(ClientConnection):
     on_reset = None
     paced: ClassVar[bool] = False
     TRANSITIONS: ClassVar[ConnectionTransitions]
+    CLOSE_ANSWER: ClassVar[bytes]
+    """How the answer to a close begins."""
     MECHANISMS: ClassVar[Mapping[str, type[Mechanism]]] = MECHANISMS
     """The SASL mechanisms that the protocol implements, by name."""
 
@@ -236,9 +238,23 @@ class ServerConnection(ClientConnection):
         since they were read before.
         """
 
-    @abstractmethod
+    def _keep(self, data: bytes, position: int, needed: int) -> None:
+        """Keep the rest of the input until so many bytes of a frame have come."""
+        rest = len(data) - position
+        if rest:
+            self._partial.append(data[position:] if position else data)
+            self._partial_size += rest
+            self._needed = needed
+
     def _receive_unframed(self, data: bytes) -> None:
-        """Handle input after broken framing: only the answer to the broker's close counts."""
+        """After broken framing, search the input for the answer to the broker's close only."""
+        answer = self.CLOSE_ANSWER
+        if answer in data:
+            self._finish("close confirmed after broken framing")
+        else:
+            self._partial.clear()
+            self._partial_size = 0
+            self._keep(data, max(0, len(data) - len(answer) + 1), 0)
 
     def end_turn(self) -> None:
         """All received input is processed."""

@@ -30,7 +30,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.protocols.amqp_0_9_1.dialect.groups import first_decoded
 from fakeamqp.protocols.amqp_0_9_1.proxied.channel import Consumer, Held, ProxiedChannel, Side
 from fakeamqp.protocols.amqp_0_9_1.proxied.content import Content
-from fakeamqp.protocols.amqp_0_9_1.proxied.frames import FrameCutter
+from fakeamqp.protocols.amqp_0_9_1.proxied.frames import Amqp091FrameCutter
 from fakeamqp.protocols.amqp_0_9_1.proxied.methods import FROM_BROKER, FROM_CLIENT, Handler
 from fakeamqp.protocols.amqp_0_9_1.replies import short_text
 from fakeamqp.protocols.base.codec import WireError
@@ -116,8 +116,8 @@ class ProxiedConnection(ClientLeg):
         self.broker: BrokerLeg = BrokerLeg(self)
         dial(self.broker)
 
-    def new_cutter(self) -> FrameCutter:
-        return FrameCutter()
+    def new_cutter(self) -> Amqp091FrameCutter:
+        return Amqp091FrameCutter()
 
     # --- for the model, faults and views ----------------------------------------------------------------
 
@@ -215,7 +215,7 @@ class ProxiedConnection(ClientLeg):
 
     def take(self, frames: bytes, *, counted: bool = True) -> None:
         """Forward whole frames of the client that a fault had kept. A duplicate is not `counted`."""
-        for frame in FrameCutter().cut(frames):
+        for frame in Amqp091FrameCutter().cut(frames):
             self.forward(*frame, counted=counted)
 
     def forward(

@@ -1,7 +1,7 @@
 """The composite types of AMQP 1.0: performatives, SASL, sections, outcomes, termini (spec/amqp-1-0.toml).
 
-A declaration is a class with a code and annotated fields; `None` stands for null, which is also the value of
-a field that is not there. `DEFAULTS` has what the specification says null means; `or_default` returns it.
+A declaration is a class with a code, and a line of fields; `None` stands for null, which is also the value of
+a field that is not there. `or_default` returns what the specification says null means.
 
 A composite is a list with a descriptor. Lists may be shorter than the declaration. A field of several values
 (`multiple`) is null, one value, or an array.
@@ -10,40 +10,72 @@ A composite is a list with a descriptor. Lists may be shorter than the declarati
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from fakeamqp.protocols.amqp_1_0.codec import types as t
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError, FieldError
-from fakeamqp.protocols.amqp_1_0.codec.types import (
-    Array,
-    Described,
-    Milliseconds,
-    Symbol,
-    UByte,
-    UInt,
-    ULong,
-    UShort,
-    encode_items,
-    encode_ulong,
-    encode_value,
-    read_value,
-)
+from fakeamqp.protocols.amqp_1_0.codec.types import Array, Described, Symbol, read_value
 from fakeamqp.protocols.base.codec import shown_fields
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 _CLASSES: dict[str, type[Any]] = {
-    "boolean": bool,
-    "ubyte": UByte,
-    "ushort": UShort,
-    "uint": UInt,
-    "ulong": ULong,
-    "string": str,
-    "symbol": Symbol,
-    "binary": bytes,
-    "timestamp": Milliseconds,
-    "map": dict,
-    "list": list,
+    **{"boolean": bool, "ubyte": t.UByte, "ushort": t.UShort, "uint": t.UInt, "ulong": t.ULong},
+    **{"string": str, "symbol": Symbol, "binary": bytes, "timestamp": t.Milliseconds},
+    **{"map": dict, "list": list},
+}
+
+
+_DECLARED: Final = """
+Open: container-id string!, hostname string, max-frame-size uint=4294967295, channel-max ushort=65535,
+    idle-time-out uint, outgoing-locales symbol[], incoming-locales symbol[],
+    offered-capabilities symbol[], desired-capabilities symbol[], properties map
+Begin: remote-channel ushort, next-outgoing-id uint!, incoming-window uint!, outgoing-window uint!,
+    handle-max uint=4294967295, offered-capabilities symbol[], desired-capabilities symbol[],
+    properties map
+Attach: name string!, handle uint!, role boolean!, snd-settle-mode ubyte=2, rcv-settle-mode ubyte=0,
+    source *, target *, unsettled map, incomplete-unsettled boolean=false, initial-delivery-count uint,
+    max-message-size ulong, offered-capabilities symbol[], desired-capabilities symbol[], properties map
+Flow: next-incoming-id uint, incoming-window uint!, next-outgoing-id uint!, outgoing-window uint!,
+    handle uint, delivery-count uint, link-credit uint, available uint, drain boolean=false,
+    echo boolean=false, properties map
+Transfer: handle uint!, delivery-id uint, delivery-tag binary, message-format uint, settled boolean,
+    more boolean=false, rcv-settle-mode ubyte, state *, resume boolean=false, aborted boolean=false,
+    batchable boolean=false
+Disposition: role boolean!, first uint!, last uint, settled boolean=false, state *,
+    batchable boolean=false
+Detach: handle uint!, closed boolean=false, error error
+End: error error
+Close: error error
+Error: condition symbol!, description string, info map
+Received: section-number uint!, section-offset ulong!
+Rejected: error error
+Modified: delivery-failed boolean, undeliverable-here boolean, message-annotations map
+Source: address *, durable uint=0, expiry-policy symbol=session-end, timeout uint=0,
+    dynamic boolean=false, dynamic-node-properties map, distribution-mode symbol, filter map,
+    default-outcome *, outcomes symbol[], capabilities symbol[]
+Target: address *, durable uint=0, expiry-policy symbol=session-end, timeout uint=0,
+    dynamic boolean=false, dynamic-node-properties map, capabilities symbol[]
+Coordinator: capabilities symbol[]
+Declare: global-id *
+Discharge: txn-id *!, fail boolean
+Declared: txn-id *!
+TransactionalState: txn-id *!, outcome *
+SaslMechanisms: sasl-server-mechanisms symbol[]!
+SaslInit: mechanism symbol!, initial-response binary, hostname string
+SaslChallenge: challenge binary!
+SaslResponse: response binary!
+SaslOutcome: code ubyte!, additional-data binary
+Header: durable boolean, priority ubyte, ttl uint, first-acquirer boolean, delivery-count uint
+Properties: message-id *, user-id binary, to *, subject string, reply-to *, correlation-id *,
+    content-type symbol, content-encoding symbol, absolute-expiry-time timestamp, creation-time timestamp,
+    group-id string, group-sequence uint, reply-to-group-id string
+"""
+"""The fields of a composite that has any: name, type, `[]` for several values, `!` for mandatory ones."""
+_FIELDS: Final = {
+    name: tuple(field.strip() for field in fields.split(","))
+    for name, fields in re.findall(r"^(\w+):((?:.|\n(?= ))+)", _DECLARED, re.MULTILINE)
 }
 
 
@@ -52,18 +84,15 @@ class Field:
 
     __slots__ = ("attribute", "default", "mandatory", "multiple", "name", "of", "type")
 
-    def __init__(self, name: str, said: str) -> None:
-        words = said.split()
-        self.name: str = name
-        self.attribute: str = name.replace("-", "_")
-        self.type: str = words[0]
-        self.mandatory: bool = "mandatory" in words
-        self.multiple: bool = "multiple" in words
+    def __init__(self, declared: str) -> None:
+        self.name, said = declared.split()
+        said, _, default = said.partition("=")
+        self.attribute: str = self.name.replace("-", "_")
+        self.mandatory: bool = said.endswith("!")
+        self.multiple: bool = "[]" in said
+        self.type: str = said.rstrip("!").removesuffix("[]")
         self.of: type[Any] | None = _CLASSES.get(self.type)
-        self.default: Any = None
-        for word in words[1:]:
-            if word.startswith("="):
-                self.default = _default(self.type, word[1:])
+        self.default: Any = _default(self.type, default) if default else None
 
     def read(self, value: Any, owner: str) -> Any:
         """Check a value that has come, and is not null; FieldError if it is of another type.
@@ -86,10 +115,10 @@ class Field:
         if self.multiple:
             if isinstance(value, (str, bytes)):
                 value = (value,)
-            return encode_value(Array([self._typed(each) for each in value], self.of))
+            return t.encode_value(Array([self._typed(each) for each in value], self.of))
         if isinstance(value, Composite):
             return value.encode()
-        return encode_value(self._typed(value))
+        return t.encode_value(self._typed(value))
 
     def _typed(self, value: Any) -> Any:
         if self.of is None or value.__class__ is self.of:
@@ -124,13 +153,12 @@ class Composite:
 
         def __setattr__(self, name: str, value: Any) -> None: ...
 
-    def __init_subclass__(cls, code: int = 0, fields: str = "", of: str = "list") -> None:
+    def __init_subclass__(cls, code: int) -> None:
         cls.NAME = re.sub(r"(?<=[a-z])([A-Z])", r"-\1", cls.__name__).lower()
         cls.CODE = code
-        cls.DESCRIPTOR = f"amqp:{cls.NAME}:{of}"
-        declared = [line.partition(":") for line in fields.split(",") if line.strip()]
-        cls.FIELDS = tuple(Field(name.strip(), said.strip()) for name, _, said in declared)
-        cls._prefix = b"\0" + encode_ulong(code)
+        cls.DESCRIPTOR = f"amqp:{cls.NAME}:list"
+        cls.FIELDS = tuple(map(Field, _FIELDS.get(cls.__name__, ())))
+        cls._prefix = b"\0" + t.encode_ulong(code)
         cls._mandatory = tuple(field for field in cls.FIELDS if field.mandatory)
         cls._nulls = dict.fromkeys(field.attribute for field in cls.FIELDS)
         COMPOSITES[code] = cls
@@ -146,12 +174,10 @@ class Composite:
     @classmethod
     def of_list(cls, items: list[Any]) -> Self:
         """From the list of its values; FieldError for a value of another type, DecodeError for too many."""
-        fields = cls.FIELDS
-        if len(items) > len(fields):
-            raise DecodeError(f"{cls.NAME} has {len(items)} fields, not {len(fields)} at most")
+        cls._check_count(items)
         found = cls()
         own = found.__dict__
-        for field, value in zip(fields, items, strict=False):
+        for field, value in zip(cls.FIELDS, items, strict=False):
             if value is not None:
                 own[field.attribute] = field.read(value, cls.NAME)
         for field in cls._mandatory:
@@ -162,12 +188,13 @@ class Composite:
     @classmethod
     def unchecked(cls, items: list[Any]) -> Self:
         """From the list of its values, whatever their types are; DecodeError for too many."""
+        cls._check_count(items)
+        return cls(**dict(zip(cls._nulls, items, strict=False)))
+
+    @classmethod
+    def _check_count(cls, items: list[Any]) -> None:
         if len(items) > len(cls.FIELDS):
             raise DecodeError(f"{cls.NAME} has {len(items)} fields, not {len(cls.FIELDS)} at most")
-        found = cls()
-        for field, value in zip(cls.FIELDS, items, strict=False):
-            found.__dict__[field.attribute] = value
-        return found
 
     def or_default(self, attribute: str) -> Any:
         """The value of a field, or what its absence means."""
@@ -179,13 +206,11 @@ class Composite:
     def encode(self, *, nulls: bool = False) -> bytes:
         """Its bytes, without nulls at the end unless `nulls` asks for them."""
         own = self.__dict__
-        items = [
-            b"\x40" if (value := own[field.attribute]) is None else field.write(value)
-            for field in self.FIELDS
-        ]
+        values = [(field, own[field.attribute]) for field in self.FIELDS]
+        items = [b"\x40" if value is None else field.write(value) for field, value in values]
         while items and items[-1] == b"\x40" and not nulls:
             items.pop()
-        return self._prefix + (encode_items(items) if items else b"\x45")
+        return self._prefix + (t.encode_items(items) if items else b"\x45")
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -193,9 +218,7 @@ class Composite:
         return self.__dict__ == other.__dict__
 
     def __repr__(self) -> str:
-        own = self.__dict__
-        said = [(each.attribute, own[each.attribute]) for each in self.FIELDS]
-        shown = shown_fields((name, value) for name, value in said if value is not None)
+        shown = shown_fields((name, value) for name, value in vars(self).items() if value is not None)
         return f"{type(self).__name__}({shown})"
 
 
@@ -208,217 +231,118 @@ BY_DESCRIPTOR: dict[str, type[Composite]] = {}
 # --- performatives -----------------------------------------------------------------------------------------
 
 
-class Open(
-    Composite,
-    code=0x10,
-    fields="container-id: string mandatory, hostname: string, max-frame-size: uint =4294967295,"
-    "channel-max: ushort =65535, idle-time-out: uint, outgoing-locales: symbol multiple,"
-    "incoming-locales: symbol multiple, offered-capabilities: symbol multiple,"
-    "desired-capabilities: symbol multiple, properties: map",
-):
-    """Opens a connection: limits and properties of a peer."""
+class Open(Composite, code=0x10): ...
 
 
-class Begin(
-    Composite,
-    code=0x11,
-    fields="remote-channel: ushort, next-outgoing-id: uint mandatory, incoming-window: uint mandatory,"
-    "outgoing-window: uint mandatory, handle-max: uint =4294967295, offered-capabilities: symbol multiple,"
-    "desired-capabilities: symbol multiple, properties: map",
-):
-    """Begins a session on a channel."""
+class Begin(Composite, code=0x11): ...
 
 
-class Attach(
-    Composite,
-    code=0x12,
-    fields="name: string mandatory, handle: uint mandatory, role: boolean mandatory,"
-    "snd-settle-mode: ubyte =2, rcv-settle-mode: ubyte =0, source: *, target: *, unsettled: map,"
-    "incomplete-unsettled: boolean =false, initial-delivery-count: uint, max-message-size: ulong,"
-    "offered-capabilities: symbol multiple, desired-capabilities: symbol multiple, properties: map",
-):
-    """Attaches a link to a session."""
+class Attach(Composite, code=0x12): ...
 
 
-class Flow(
-    Composite,
-    code=0x13,
-    fields="next-incoming-id: uint, incoming-window: uint mandatory, next-outgoing-id: uint mandatory,"
-    "outgoing-window: uint mandatory, handle: uint, delivery-count: uint, link-credit: uint,"
-    "available: uint, drain: boolean =false, echo: boolean =false, properties: map",
-):
-    """The windows of a session, and the credit of a link."""
+class Flow(Composite, code=0x13): ...
 
 
-class Transfer(
-    Composite,
-    code=0x14,
-    fields="handle: uint mandatory, delivery-id: uint, delivery-tag: binary, message-format: uint,"
-    "settled: boolean, more: boolean =false, rcv-settle-mode: ubyte, state: *, resume: boolean =false,"
-    "aborted: boolean =false, batchable: boolean =false",
-):
-    """A message, or a part of one; its sections follow."""
+class Transfer(Composite, code=0x14): ...
 
 
-class Disposition(
-    Composite,
-    code=0x15,
-    fields="role: boolean mandatory, first: uint mandatory, last: uint, settled: boolean =false, state: *,"
-    "batchable: boolean =false",
-):
-    """The state of deliveries."""
+class Disposition(Composite, code=0x15): ...
 
 
-class Detach(Composite, code=0x16, fields="handle: uint mandatory, closed: boolean =false, error: error"):
-    """Detaches a link."""
+class Detach(Composite, code=0x16): ...
 
 
-class End(Composite, code=0x17, fields="error: error"):
-    """Ends a session."""
+class End(Composite, code=0x17): ...
 
 
-class Close(Composite, code=0x18, fields="error: error"):
-    """Closes a connection."""
+class Close(Composite, code=0x18): ...
 
 
-class Error(Composite, code=0x1D, fields="condition: symbol mandatory, description: string, info: map"):
-    """Why a peer detaches, ends, closes or rejects."""
+class Error(Composite, code=0x1D): ...
 
 
 # --- delivery states ---------------------------------------------------------------------------------------
 
 
-class Received(
-    Composite, code=0x23, fields="section-number: uint mandatory, section-offset: ulong mandatory"
-):
-    """How much of a message has come."""
+class Received(Composite, code=0x23): ...
 
 
-class Accepted(Composite, code=0x24):
-    """The message was processed."""
+class Accepted(Composite, code=0x24): ...
 
 
-class Rejected(Composite, code=0x25, fields="error: error"):
-    """The message is invalid."""
+class Rejected(Composite, code=0x25): ...
 
 
-class Released(Composite, code=0x26):
-    """The message was not processed."""
+class Released(Composite, code=0x26): ...
 
 
-class Modified(
-    Composite,
-    code=0x27,
-    fields="delivery-failed: boolean, undeliverable-here: boolean, message-annotations: map",
-):
-    """The message was not processed, and is changed."""
+class Modified(Composite, code=0x27): ...
 
 
 # --- termini -----------------------------------------------------------------------------------------------
 
 
-class Source(
-    Composite,
-    code=0x28,
-    fields="address: *, durable: uint =0, expiry-policy: symbol =session-end, timeout: uint =0,"
-    "dynamic: boolean =false, dynamic-node-properties: map, distribution-mode: symbol, filter: map,"
-    "default-outcome: *, outcomes: symbol multiple, capabilities: symbol multiple",
-):
-    """Where the messages of a link come from."""
+class Source(Composite, code=0x28): ...
 
 
-class Target(
-    Composite,
-    code=0x29,
-    fields="address: *, durable: uint =0, expiry-policy: symbol =session-end, timeout: uint =0,"
-    "dynamic: boolean =false, dynamic-node-properties: map, capabilities: symbol multiple",
-):
-    """Where the messages of a link go."""
+class Target(Composite, code=0x29): ...
 
 
-class DeleteOnClose(Composite, code=0x2B):
-    """A dynamic node lives as long as its link."""
+class DeleteOnClose(Composite, code=0x2B): ...
 
 
-class DeleteOnNoLinks(Composite, code=0x2C):
-    """A dynamic node lives until it has no links."""
+class DeleteOnNoLinks(Composite, code=0x2C): ...
 
 
-class DeleteOnNoMessages(Composite, code=0x2D):
-    """A dynamic node lives until it has no messages."""
+class DeleteOnNoMessages(Composite, code=0x2D): ...
 
 
-class DeleteOnNoLinksOrMessages(Composite, code=0x2E):
-    """A dynamic node lives until it has neither links nor messages."""
+class DeleteOnNoLinksOrMessages(Composite, code=0x2E): ...
 
 
 # --- transactions, which RabbitMQ refuses ------------------------------------------------------------------
 
 
-class Coordinator(Composite, code=0x30, fields="capabilities: symbol multiple"):
-    """The target for transactions."""
+class Coordinator(Composite, code=0x30): ...
 
 
-class Declare(Composite, code=0x31, fields="global-id: *"):
-    """Begins a transaction."""
+class Declare(Composite, code=0x31): ...
 
 
-class Discharge(Composite, code=0x32, fields="txn-id: * mandatory, fail: boolean"):
-    """Ends a transaction."""
+class Discharge(Composite, code=0x32): ...
 
 
-class Declared(Composite, code=0x33, fields="txn-id: * mandatory"):
-    """A transaction has begun."""
+class Declared(Composite, code=0x33): ...
 
 
-class TransactionalState(Composite, code=0x34, fields="txn-id: * mandatory, outcome: *"):
-    """The state of a delivery in a transaction."""
+class TransactionalState(Composite, code=0x34): ...
 
 
 # --- SASL --------------------------------------------------------------------------------------------------
 
 
-class SaslMechanisms(Composite, code=0x40, fields="sasl-server-mechanisms: symbol mandatory multiple"):
-    """The mechanisms that a server offers."""
+class SaslMechanisms(Composite, code=0x40): ...
 
 
-class SaslInit(
-    Composite, code=0x41, fields="mechanism: symbol mandatory, initial-response: binary, hostname: string"
-):
-    """The mechanism that a client has chosen."""
+class SaslInit(Composite, code=0x41): ...
 
 
-class SaslChallenge(Composite, code=0x42, fields="challenge: binary mandatory"):
-    """A challenge of the server."""
+class SaslChallenge(Composite, code=0x42): ...
 
 
-class SaslResponse(Composite, code=0x43, fields="response: binary mandatory"):
-    """A response of the client."""
+class SaslResponse(Composite, code=0x43): ...
 
 
-class SaslOutcome(Composite, code=0x44, fields="code: ubyte mandatory, additional-data: binary"):
-    """Whether the login succeeded."""
+class SaslOutcome(Composite, code=0x44): ...
 
 
 # --- sections ----------------------------------------------------------------------------------------------
 
 
-class Header(
-    Composite,
-    code=0x70,
-    fields="durable: boolean, priority: ubyte, ttl: uint, first-acquirer: boolean, delivery-count: uint",
-):
-    """The section about the transport of a message."""
+class Header(Composite, code=0x70): ...
 
 
-class Properties(
-    Composite,
-    code=0x73,
-    fields="message-id: *, user-id: binary, to: *, subject: string, reply-to: *, correlation-id: *,"
-    "content-type: symbol, content-encoding: symbol, absolute-expiry-time: timestamp,"
-    "creation-time: timestamp, group-id: string, group-sequence: uint, reply-to-group-id: string",
-):
-    """The section with the standard properties of a message."""
+class Properties(Composite, code=0x73): ...
 
 
 SECTIONS: dict[int, tuple[str, str]] = {
@@ -434,37 +358,28 @@ SECTIONS: dict[int, tuple[str, str]] = {
 }
 """Code -> name and type of each section of a message."""
 
-PERFORMATIVES: tuple[type[Composite], ...] = (
-    Open,
-    Begin,
-    Attach,
-    Flow,
-    Transfer,
-    Disposition,
-    Detach,
-    End,
-    Close,
-)
-SASL_FRAMES: tuple[type[Composite], ...] = (
-    SaslMechanisms,
-    SaslInit,
-    SaslChallenge,
-    SaslResponse,
-    SaslOutcome,
-)
-_BODIES = {each.CODE: each for each in (*PERFORMATIVES, *SASL_FRAMES)}
+PERFORMATIVES: tuple[type[Composite], ...]
+PERFORMATIVES = (Open, Begin, Attach, Flow, Transfer, Disposition, Detach, End, Close)
+SASL_FRAMES: tuple[type[Composite], ...]
+SASL_FRAMES = (SaslMechanisms, SaslInit, SaslChallenge, SaslResponse, SaslOutcome)
+_BODIES: dict[int, type[Composite]] = {each.CODE: each for each in (*PERFORMATIVES, *SASL_FRAMES)}
 
 
 def class_of(descriptor: Any) -> type[Composite] | None:
     """The composite that a descriptor names; None if there is none."""
-    if isinstance(descriptor, ULong):
+    if isinstance(descriptor, t.ULong):
         return COMPOSITES.get(descriptor)
     return BY_DESCRIPTOR.get(descriptor) if isinstance(descriptor, Symbol) else None
 
 
+def class_of_value(value: Any) -> type[Composite] | None:
+    """The composite that a described value is; None for another value."""
+    return class_of(value.descriptor) if isinstance(value, Described) else None
+
+
 def composite_of(value: Any, *kinds: type[Composite]) -> Any:
     """The composite that a described value is, one of `kinds` if any are given; FieldError otherwise."""
-    kind = class_of(value.descriptor) if isinstance(value, Described) else None
+    kind = class_of_value(value)
     if kind is None or not isinstance(value.value, list) or (kinds and kind not in kinds):
         expected = " or ".join(each.NAME for each in kinds) or "a composite"
         raise FieldError(f"{value!r:.60} is not {expected}")
@@ -473,10 +388,8 @@ def composite_of(value: Any, *kinds: type[Composite]) -> Any:
 
 def read_composite(value: Any) -> Any:
     """The composite that a described value is, otherwise the value itself."""
-    kind = class_of(value.descriptor) if isinstance(value, Described) else None
-    if kind is None or not isinstance(value.value, list):
-        return value
-    return kind.of_list(value.value)
+    kind = class_of_value(value)
+    return value if kind is None or not isinstance(value.value, list) else kind.of_list(value.value)
 
 
 def composite_or_value(value: Any) -> Any:
@@ -502,7 +415,7 @@ def read_body(body: bytes) -> tuple[Composite, int]:
                 raise FieldError(f"{kind.NAME} is not a list")
             return kind.of_list(items), end
     value, end = read_value(body)
-    kind = class_of(value.descriptor) if isinstance(value, Described) else None
+    kind = class_of_value(value)
     if kind is None and isinstance(value, Described) and value.descriptor not in SECTIONS:
         raise DecodeError(f"{value!r:.60} has an unknown descriptor")
     if kind is None or kind.CODE not in _BODIES or not isinstance(value.value, list):
@@ -512,15 +425,8 @@ def read_body(body: bytes) -> tuple[Composite, int]:
 
 def name_of(body: bytes) -> str:
     """The name of a frame body, without its fields; "" for an unknown one."""
-    kind = None
-    if body[:2] == b"\0\x53" and len(body) > 2:
-        kind = _BODIES.get(body[2])
-    else:
-        try:
-            descriptor, _ = read_value(body, 1) if body[:1] == b"\0" else (None, 0)
-        except DecodeError:
-            return ""
-        kind = class_of(descriptor)
-        if kind is not None and kind.CODE not in _BODIES:
-            kind = None
-    return "" if kind is None else kind.NAME
+    try:
+        kind = class_of(read_value(body, 1)[0]) if body[:1] == b"\0" else None
+    except DecodeError:
+        return ""
+    return kind.NAME if kind is not None and kind.CODE in _BODIES else ""

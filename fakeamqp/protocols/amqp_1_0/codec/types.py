@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from itertools import chain
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
+from fakeamqp.protocols.base.codec import encoded
 
 MAX_DEPTH: Final = 100
 """Values that nest deeper are refused: RabbitMQ has no such bound."""
@@ -34,52 +36,45 @@ class WideBoolean(int):
     """A boolean that is written with two bytes, as RabbitMQ writes those of 0-9-1."""
 
 
-class UByte(int):
+class Number(int):
+    """An integer of a type that Python lacks; `field_tag` is that of its values in 0-9-1."""
+
+    field_tag: ClassVar[str] = "T"
+
+    def __init_subclass__(cls, tag: str) -> None:
+        cls.field_tag = tag
+
+
+class UByte(Number, tag="B"):
     """8 bits, unsigned."""
 
-    field_tag = "B"
 
-
-class UShort(int):
+class UShort(Number, tag="u"):
     """16 bits, unsigned."""
 
-    field_tag = "u"
 
-
-class UInt(int):
+class UInt(Number, tag="i"):
     """32 bits, unsigned."""
 
-    field_tag = "i"
 
-
-class ULong(int):
+class ULong(Number, tag="l"):
     """64 bits, unsigned."""
 
-    field_tag = "l"
 
-
-class Byte(int):
+class Byte(Number, tag="b"):
     """8 bits, signed."""
 
-    field_tag = "b"
 
-
-class Short(int):
+class Short(Number, tag="s"):
     """16 bits, signed."""
 
-    field_tag = "s"
 
-
-class Int(int):
+class Int(Number, tag="I"):
     """32 bits, signed."""
 
-    field_tag = "I"
 
-
-class Milliseconds(int):
+class Milliseconds(Number, tag="T"):
     """A timestamp: milliseconds since 1970."""
-
-    field_tag = "T"
 
 
 class Float(float):
@@ -151,16 +146,6 @@ def _fixed(code: str, make: Callable[[Any], Any] | None) -> Reader:
     def read(data: bytes, offset: int, depth: int) -> tuple[Any, int]:
         (value,) = unpack(data, offset)
         return (value if make is None else make(value)), offset + size
-
-    return read
-
-
-def _octets(size: int, make: Callable[[bytes], Any]) -> Reader:
-    def read(data: bytes, offset: int, depth: int) -> tuple[Any, int]:
-        end = offset + size
-        if end > len(data):
-            raise DecodeError("a value is cut short")
-        return make(data[offset:end]), end
 
     return read
 
@@ -261,12 +246,10 @@ def _array(width: int) -> Reader:
         whole = offset
         count, offset, end = _extent(data, offset, width)
         descriptor: Any = None
+        if data[offset] == 0:
+            descriptor, offset = read_value(data, offset + 1, depth + 1)
         code = data[offset]
         offset += 1
-        if code == 0:
-            descriptor, offset = read_value(data, offset, depth + 1)
-            code = data[offset]
-            offset += 1
         reader = _READERS[code]
         of = TYPE_OF_CODE.get(code)
         if reader is None or of is None or code in _NOT_IN_ARRAYS:
@@ -313,12 +296,12 @@ _BY_CODE: dict[int, tuple[type[Any], Reader]] = {
     0x81: (int, _fixed(">q", None)),
     0x72: (Float, _fixed(">f", Float)),
     0x82: (float, _fixed(">d", None)),
-    0x74: (Decimal32, _octets(4, Decimal32)),
-    0x84: (Decimal64, _octets(8, Decimal64)),
-    0x94: (Decimal128, _octets(16, Decimal128)),
+    0x74: (Decimal32, _fixed(">4s", Decimal32)),
+    0x84: (Decimal64, _fixed(">8s", Decimal64)),
+    0x94: (Decimal128, _fixed(">16s", Decimal128)),
     0x73: (Char, _fixed(">I", _char)),
     0x83: (Milliseconds, _fixed(">q", Milliseconds)),
-    0x98: (UUID, _octets(16, lambda octets: UUID(bytes=octets))),
+    0x98: (UUID, _fixed(">16s", lambda octets: UUID(bytes=octets))),
     0xA0: (bytes, _variable(1, bytes)),
     0xB0: (bytes, _variable(4, bytes)),
     0xA1: (str, _variable(1, _text)),
@@ -390,17 +373,9 @@ def skip_value(data: bytes, offset: int) -> int:
 # --- writing -----------------------------------------------------------------------------------------------
 
 
-def _packed(code: int, layout: str) -> Callable[[Any], bytes]:
-    pack = struct.Struct(f">B{layout}").pack
-    return lambda value: pack(code, value)
-
-
-_pack_byte = struct.Struct(">BB").pack
-_pack_small = struct.Struct(">Bb").pack
-_pack_uint = struct.Struct(">BI").pack
-_pack_ulong = struct.Struct(">BQ").pack
-_pack_int = struct.Struct(">Bi").pack
-_pack_long = struct.Struct(">Bq").pack
+_pack_byte, _pack_small = struct.Struct(">BB").pack, struct.Struct(">Bb").pack
+_pack_uint, _pack_ulong = struct.Struct(">BI").pack, struct.Struct(">BQ").pack
+_pack_int, _pack_long = struct.Struct(">Bi").pack, struct.Struct(">Bq").pack
 
 
 def encode_uint(value: int) -> bytes:
@@ -437,7 +412,7 @@ def encode_binary(value: bytes) -> bytes:
 
 def encode_string(value: str) -> bytes:
     """The shortest encoding of a string."""
-    return _sized(0xA1, 0xB1, value.encode("utf-8", "surrogateescape"))
+    return _sized(0xA1, 0xB1, encoded(value))
 
 
 def encode_symbol(value: str) -> bytes:
@@ -450,19 +425,23 @@ def symbol_octets(value: str) -> bytes:
     try:
         return value.encode("latin-1")
     except UnicodeEncodeError:
-        return value.encode("utf-8", "surrogateescape")
+        return encoded(value)
 
 
 def encode_items(items: list[bytes], short: int = 0xC0, long: int = 0xD0) -> bytes:
     """A list, or a map with other codes, of encoded items."""
-    body = b"".join(items)
-    if len(body) < 255 and len(items) < 256:
-        return bytes((short, len(body) + 1, len(items))) + body
-    return struct.pack(">BII", long, len(body) + 4, len(items)) + body
+    return _counted(len(items), b"".join(items), short, long)
 
 
-def _encode_list(value: list[Any]) -> bytes:
-    return encode_items([encode_value(item) for item in value]) if value else b"\x45"
+def _counted(count: int, body: bytes, short: int, long: int) -> bytes:
+    if len(body) < 255 and count < 256:
+        return bytes((short, len(body) + 1, count)) + body
+    return struct.pack(">BII", long, len(body) + 4, count) + body
+
+
+def _encode_list(value: Iterable[Any]) -> bytes:
+    items = [encode_value(item) for item in value]
+    return encode_items(items) if items else b"\x45"
 
 
 def _encode_map(value: Mapping[Any, Any]) -> bytes:
@@ -487,12 +466,12 @@ _WIDEST: dict[type[Any], tuple[int, Callable[[Any], bytes]]] = {
     Milliseconds: (0x83, struct.Struct(">q").pack),
     Char: (0x73, lambda value: struct.pack(">I", ord(value))),
     UUID: (0x98, lambda value: value.bytes),
-    bytes: (0xB0, lambda value: struct.pack(">I", len(value)) + value),
-    str: (0xB1, lambda value: _with_size(value.encode("utf-8", "surrogateescape"))),
-    Symbol: (0xB3, lambda value: _with_size(value.encode("utf-8", "surrogateescape"))),
+    bytes: (0xB0, lambda value: _with_size(value)),
+    str: (0xB1, lambda value: _with_size(encoded(value))),
+    Symbol: (0xB3, lambda value: _with_size(encoded(value))),
     type(None): (0x40, lambda value: b""),
-    list: (0xD0, lambda value: _compound([encode_value(item) for item in value])),
-    dict: (0xD1, lambda value: _compound([encode_value(each) for pair in value.items() for each in pair])),
+    list: (0xD0, lambda value: _compound(len(value), map(encode_value, value))),
+    dict: (0xD1, lambda value: _compound(2 * len(value), map(encode_value, chain(*value.items())))),
     Array: (0xF0, lambda value: _array_in_array(value)),
 }
 """Class -> the code of its widest encoding, and the bytes of a value without the code: for arrays."""
@@ -502,9 +481,9 @@ def _with_size(octets: bytes) -> bytes:
     return struct.pack(">I", len(octets)) + octets
 
 
-def _compound(items: list[bytes]) -> bytes:
+def _compound(count: int, items: Iterable[bytes]) -> bytes:
     body = b"".join(items)
-    return struct.pack(">II", len(body) + 4, len(items)) + body
+    return struct.pack(">II", len(body) + 4, count) + body
 
 
 def _array_octets(value: Array) -> bytes:
@@ -523,15 +502,16 @@ def _array_in_array(value: Array | Blank) -> bytes:
     """An array without its code, with the widest size and count."""
     if isinstance(value, Blank):
         return value[1:] if value[0] == 0xF0 else struct.pack(">II", len(value) + 1, value[2]) + value[3:]
-    body = _array_octets(value)
-    return struct.pack(">II", len(body) + 4, len(value)) + body
+    return _compound(len(value), (_array_octets(value),))
 
 
 def _encode_array(value: Array) -> bytes:
-    body = _array_octets(value)
-    if len(body) < 255 and len(value) < 256:
-        return bytes((0xE0, len(body) + 1, len(value))) + body
-    return struct.pack(">BII", 0xF0, len(body) + 4, len(value)) + body
+    return _counted(len(value), _array_octets(value), 0xE0, 0xF0)
+
+
+def _always_widest(code: int, pack: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    octet = bytes((code,))
+    return lambda value: octet + pack(value)
 
 
 def _encode_described(value: Described) -> bytes:
@@ -539,33 +519,21 @@ def _encode_described(value: Described) -> bytes:
 
 
 _ENCODERS: dict[type[Any], Callable[[Any], bytes]] = {
-    type(None): lambda value: b"\x40",
+    **{of: _always_widest(*widest) for of, widest in _WIDEST.items()},
     bool: lambda value: b"\x41" if value else b"\x42",
-    WideBoolean: _packed(0x56, "B"),
-    UByte: _packed(0x50, "B"),
-    UShort: _packed(0x60, "H"),
+    WideBoolean: lambda value: _pack_byte(0x56, value),
     UInt: encode_uint,
     ULong: encode_ulong,
-    Byte: _packed(0x51, "b"),
-    Short: _packed(0x61, "h"),
     Int: _encode_int,
     int: _encode_long,
-    Float: _packed(0x72, "f"),
-    float: _packed(0x82, "d"),
-    Blank: bytes,
-    Decimal32: lambda value: b"\x74" + value,
-    Decimal64: lambda value: b"\x84" + value,
-    Decimal128: lambda value: b"\x94" + value,
-    Char: lambda value: struct.pack(">BI", 0x73, ord(value)),
-    Milliseconds: _packed(0x83, "q"),
-    UUID: lambda value: b"\x98" + value.bytes,
     bytes: encode_binary,
     str: encode_string,
     Symbol: encode_symbol,
     list: _encode_list,
-    tuple: lambda value: _encode_list(list(value)),
+    tuple: _encode_list,
     dict: _encode_map,
     Array: _encode_array,
+    Blank: bytes,
     Described: _encode_described,
 }
 
@@ -585,3 +553,8 @@ def encode_value(value: Any) -> bytes:
         return encoder(value)
     except (struct.error, RecursionError, UnicodeEncodeError, TypeError):
         raise DecodeError(f"{value!r:.40} cannot be encoded") from None
+
+
+def encode_section(code: int, value: Any) -> bytes:
+    """A section of a message: a value whose descriptor is a number."""
+    return b"\0" + encode_ulong(code) + encode_value(value)

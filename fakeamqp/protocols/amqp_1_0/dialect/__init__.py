@@ -8,30 +8,11 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from fakeamqp.dialects import Dialect, MethodInfo, RedactedValue
-from fakeamqp.protocols.amqp_1_0.codec import composites as c
-from fakeamqp.protocols.amqp_1_0.codec.frames import (
-    AMQP,
-    DATA_OFFSET,
-    DATA_OFFSET_SHIFT,
-    EMPTY_FRAME,
-    FRAME_HEADER,
-    HEADER_KIND,
-    HEADER_SIZE,
-    SASL,
-    SASL_HEADER,
-    frame,
-)
+from fakeamqp.protocols.amqp_1_0.codec import composites as c, frames as f
 from fakeamqp.protocols.amqp_1_0.codec.types import Described
+from fakeamqp.protocols.amqp_1_0.dialect import frames as reading
 from fakeamqp.protocols.amqp_1_0.dialect.conditions import CONDITION_OF_CODE, CONDITIONS
 from fakeamqp.protocols.amqp_1_0.dialect.dialogue import Dialogue10
-from fakeamqp.protocols.amqp_1_0.dialect.frames import (
-    KIND_MASK,
-    decode,
-    frame_type,
-    is_protocol_header,
-    name_of,
-    redacted,
-)
 from fakeamqp.protocols.amqp_1_0.dialect.groups import TRANSFER, FrameOf10
 from fakeamqp.protocols.amqp_1_0.dialect.malformations import MALFORMATIONS
 from fakeamqp.protocols.amqp_1_0.messages import SectionProperties, encoded_sections, read_message
@@ -47,11 +28,8 @@ __all__ = ["DIALECT", "Dialect10"]
 
 _BOTH = frozenset(("received", "sent"))
 _DIRECTIONS = {
-    "sasl-mechanisms": frozenset(("sent",)),
-    "sasl-init": frozenset(("received",)),
-    "sasl-challenge": frozenset(("sent",)),
-    "sasl-response": frozenset(("received",)),
-    "sasl-outcome": frozenset(("sent",)),
+    **dict.fromkeys(("sasl-mechanisms", "sasl-challenge", "sasl-outcome"), frozenset(("sent",))),
+    **dict.fromkeys(("sasl-init", "sasl-response"), frozenset(("received",))),
 }
 _SECRET_FIELDS = frozenset(("initial_response", "challenge", "response"))
 _OF_LINK_IN_PARTS = frozenset(b"\0\x53" + bytes((kind.CODE,)) for kind in (c.Transfer, c.Detach))
@@ -69,11 +47,11 @@ class Dialect10(Dialect):
     """
 
     name = "1-0"
-    protocol_header: bytes = SASL_HEADER
-    answer: bytes = SASL_HEADER
-    heartbeat: bytes = EMPTY_FRAME
-    overhead: int = HEADER_SIZE
-    header_size: int = HEADER_SIZE
+    protocol_header: bytes = f.SASL_HEADER
+    answer: bytes = f.SASL_HEADER
+    heartbeat: bytes = f.EMPTY_FRAME
+    overhead: int = f.HEADER_SIZE
+    header_size: int = f.HEADER_SIZE
     reply_names: Mapping[int, str] = CONDITION_OF_CODE
     conditions: frozenset[str] = CONDITIONS
     malformations: Mapping[str, Malformation] = MALFORMATIONS
@@ -101,8 +79,8 @@ class Dialect10(Dialect):
 
     def length(self, header: bytes) -> int:
         if header[:4] == b"AMQP":
-            return HEADER_SIZE
-        return max(HEADER_SIZE, int.from_bytes(header[:4], "big"))
+            return f.HEADER_SIZE
+        return max(f.HEADER_SIZE, int.from_bytes(header[:4], "big"))
 
     def may_begin(self, octet: int) -> bool:
         """The first byte of a size below 16 MiB, or of a protocol header."""
@@ -112,44 +90,41 @@ class Dialect10(Dialect):
         """An incomplete header counts as one on channel 0."""
         found = []
         position, end = 0, len(octets)
-        while end - position >= HEADER_SIZE:
+        while end - position >= f.HEADER_SIZE:
             if octets[position : position + 4] == b"AMQP":
-                payload = octets[position + 4 : position + HEADER_SIZE]
-                found.append((HEADER_KIND, 0, payload, len(payload)))
-                position += HEADER_SIZE
+                payload = octets[position + 4 : position + f.HEADER_SIZE]
+                found.append((f.HEADER_KIND, 0, payload, len(payload)))
+                position += f.HEADER_SIZE
                 continue
-            size, offset, kind, channel = FRAME_HEADER.unpack_from(octets, position)
-            size = max(HEADER_SIZE, size)
-            payload = octets[position + HEADER_SIZE : position + size]
-            if offset != DATA_OFFSET:
-                kind |= offset << DATA_OFFSET_SHIFT
-            found.append((kind, channel, payload, size - HEADER_SIZE))
+            size, offset, kind, channel = f.FRAME_HEADER.unpack_from(octets, position)
+            size = max(f.HEADER_SIZE, size)
+            payload = octets[position + f.HEADER_SIZE : position + size]
+            if offset != f.DATA_OFFSET:
+                kind |= offset << f.DATA_OFFSET_SHIFT
+            found.append((kind, channel, payload, size - f.HEADER_SIZE))
             position += size
         if position < end:
-            found.append((AMQP, 0, octets[position:], HEADER_SIZE))
+            found.append((f.AMQP, 0, octets[position:], f.HEADER_SIZE))
         return found
 
     def frame(self, kind: int, channel: int, payload: bytes) -> bytes:
-        if is_protocol_header(kind):
+        if reading.is_protocol_header(kind):
             return b"AMQP" + payload
-        offset = kind >> DATA_OFFSET_SHIFT or DATA_OFFSET
+        offset = kind >> f.DATA_OFFSET_SHIFT or f.DATA_OFFSET
+        numbers = (f.HEADER_SIZE + len(payload), offset, reading.frame_type(kind), channel)
         try:
-            header = FRAME_HEADER.pack(HEADER_SIZE + len(payload), offset, frame_type(kind), channel)
+            return f.FRAME_HEADER.pack(*numbers) + payload
         except struct.error:
-            raise FieldError(
-                f"no frame of kind {kind!r} on channel {channel!r}: number out of range"
-            ) from None
-        return header + payload
+            text = f"no frame of kind {kind!r} on channel {channel!r}: number out of range"
+            raise FieldError(text) from None
 
     def part(self, kind: int, payload: bytes) -> Part:
-        if is_protocol_header(kind):
-            return ""
-        if frame_type(kind) not in (AMQP, SASL):
+        if not reading.holds_performative(kind):
             return ""
         return "method" if payload else "heartbeat"
 
     def starts(self, kind: int) -> bool:
-        return not is_protocol_header(kind)
+        return not reading.is_protocol_header(kind)
 
     def stands_alone(self, kind: int) -> bool:
         return False
@@ -177,7 +152,7 @@ class Dialect10(Dialect):
         octets: bytes = what.encode()
         if body is not None or properties:
             octets += encoded_sections(self.make_properties(**properties), body or b"")
-        return frame(SASL if what.NAME.startswith("sasl-") else AMQP, channel, octets)
+        return f.frame(f.SASL if what.NAME.startswith("sasl-") else f.AMQP, channel, octets)
 
     def group(
         self, port: FaultPort, direction: Direction, channel: int, frames: list[tuple[int, bytes]]
@@ -185,34 +160,38 @@ class Dialect10(Dialect):
         return FrameOf10(self, port, direction, channel, frames)
 
     def ordering_key(self, kind: int, channel: int, payload: bytes) -> int:
-        return -1 if frame_type(kind) != AMQP or name_of(kind, payload) in ("open", "close") else channel
+        return (
+            -1
+            if reading.frame_type(kind) != f.AMQP or reading.name_of(kind, payload) in ("open", "close")
+            else channel
+        )
 
     def has_watched_method(self, octets: bytes, prefixes: frozenset[bytes]) -> bool:
         return any(
             not payload or payload[:3] in prefixes
             for kind, _, payload, _ in self.cut(octets)
-            if not is_protocol_header(kind)
+            if not reading.is_protocol_header(kind)
         )
 
     # --- reading ----------------------------------------------------------------------------------------
 
     def frame_name(self, kind: int, payload: bytes) -> str:
-        if is_protocol_header(kind):
+        if reading.is_protocol_header(kind):
             return "protocol-header"
-        if frame_type(kind) not in (AMQP, SASL):
-            return f"unknown frame type {kind & KIND_MASK}"
+        if not reading.holds_performative(kind):
+            return f"unknown frame type {kind & reading.KIND_MASK}"
         if not payload:
             return "heartbeat"
-        return name_of(kind, payload) or "unknown performative"
+        return reading.name_of(kind, payload) or "unknown performative"
 
     def describe(self, kind: int, payload: bytes) -> str:
         name = self.frame_name(kind, payload)
-        if is_protocol_header(kind):
+        if reading.is_protocol_header(kind):
             what = _PROTOCOLS.get(payload[0] if payload else -1, "unknown")
             return f"{name} {what} {'-'.join(map(str, payload[1:]))}"
         if not payload:
             return name
-        read = decode(kind, payload)
+        read = reading.decode(kind, payload)
         if read is None:
             if isinstance(payload, Truncated):
                 return f"{name}: too long to be kept whole ({payload.size} bytes)"
@@ -225,20 +204,16 @@ class Dialect10(Dialect):
         return " ".join(words)
 
     def method(self, kind: int, payload: bytes) -> Any:
-        read = decode(kind, payload)
+        read = reading.decode(kind, payload)
         return None if read is None else read[0]
 
     def properties(self, kind: int, payload: bytes) -> Any:
         """The properties of the message in a transfer."""
-        message = self._message(kind, payload)
-        return None if message is None else message[0]
-
-    def _message(self, kind: int, payload: bytes) -> tuple[SectionProperties, bytes] | None:
-        read = decode(kind, payload)
+        read = reading.decode(kind, payload)
         if read is None or not isinstance(read[0], c.Transfer):
             return None
         try:
-            return read_message(read[1])
+            return read_message(read[1])[0]
         except WireError:
             return None
 
@@ -251,12 +226,9 @@ class Dialect10(Dialect):
     def values(self, record: Any) -> Iterator[tuple[str, Any]]:
         """The fields of a performative that are present; of properties, the model's names."""
         if isinstance(record, c.Composite):
-            for field in record.FIELDS:
-                value = getattr(record, field.attribute)
-                if field.attribute in _SECRET_FIELDS and value is not None:
-                    yield field.attribute, RedactedValue(len(value))
-                else:
-                    yield field.attribute, _value(value)
+            for name, value in vars(record).items():
+                secret = name in _SECRET_FIELDS and value is not None
+                yield name, RedactedValue(len(value)) if secret else _value(value)
             return
         for name in PROPERTIES:
             yield name, getattr(record, name, None)
@@ -275,19 +247,19 @@ class Dialect10(Dialect):
         return {"message_id": None, "body_size": None}
 
     def to_json(self, kind: int, payload: bytes) -> dict[str, Any]:
-        read = decode(kind, payload)
+        read = reading.decode(kind, payload)
         fields = None
         if read is not None:
             fields = {name: _plain(value) for name, value in self.values(read[0]) if value is not None}
         said: dict[str, Any] = {"readable": read is not None or not payload, "fields": fields}
-        if is_protocol_header(kind):
+        if reading.is_protocol_header(kind):
             return {"readable": True, "fields": {"version": list(payload)}}
         if read is not None and isinstance(read[0], c.Transfer):
             said["payload"] = bytes_or_text(read[1])
         return said
 
     def redacted(self, kind: int, payload: bytes, channel: int) -> bytes:
-        return redacted(kind, payload)
+        return reading.redacted(kind, payload)
 
     def dialogue(self) -> Dialogue10:
         return Dialogue10()
@@ -300,8 +272,7 @@ def _value(value: Any) -> Any:
     """Composites and uuids as values that JSON can have."""
     value = c.composite_or_value(value) if isinstance(value, Described) else value
     if isinstance(value, c.Composite):
-        fields = ((each.attribute, getattr(value, each.attribute)) for each in value.FIELDS)
-        return {value.NAME: {name: _value(each) for name, each in fields if each is not None}}
+        return {value.NAME: {name: _value(each) for name, each in vars(value).items() if each is not None}}
     if isinstance(value, Described):
         return {str(value.descriptor): _value(value.value)}
     if isinstance(value, dict):
@@ -318,9 +289,7 @@ def _plain(value: Any) -> Any:
 def _fields(record: c.Composite) -> list[str]:
     """The fields that are present, without flags that are off."""
     words = []
-    for field in record.FIELDS:
-        value = getattr(record, field.attribute)
-        name = field.attribute
+    for name, value in vars(record).items():
         if value is None or value is False:
             continue
         if value is True:

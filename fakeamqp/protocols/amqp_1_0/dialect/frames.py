@@ -66,14 +66,8 @@ def redacted(kind: int, payload: bytes) -> bytes:
 def _hidden(payload: bytes, body: Any) -> bytes:
     if body is None:
         return payload[:3] + _FILLER * (len(payload) - 3)
-    secret = next(
-        (
-            value
-            for value in (getattr(body, name, None) for name in ("initial_response", "response", "challenge"))
-            if value
-        ),
-        b"",
-    )
+    fields = ("initial_response", "response", "challenge")
+    secret = next(filter(None, (getattr(body, name, None) for name in fields)), b"")
     if getattr(body, "mechanism", None) == "PLAIN" and secret.count(b"\0") == 2:
         secret = secret[secret.rindex(b"\0") + 1 :]
     at = payload.rfind(secret) if secret else -1

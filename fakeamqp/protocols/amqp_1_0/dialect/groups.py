@@ -11,17 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from typing_extensions import Self
 
 from fakeamqp.faults.frame_group import ABSENT, HEARTBEAT, UNREAD, FrameGroup, changed_record
-from fakeamqp.protocols.amqp_1_0.addresses import (
-    BadAddress,
-    BadVersionOne,
-    Destination,
-    VersionOne,
-    destination_of,
-    version_one_endpoint,
-)
+from fakeamqp.protocols.amqp_1_0 import addresses
+from fakeamqp.protocols.amqp_1_0.addresses import BadAddress, Destination, VersionOne
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.frames import HEADER_SIZE
-from fakeamqp.protocols.amqp_1_0.codec.types import Described, UInt
+from fakeamqp.protocols.amqp_1_0.codec.types import UInt
 from fakeamqp.protocols.amqp_1_0.dialect.frames import KIND_MASK, decode, is_protocol_header, name_of
 from fakeamqp.protocols.amqp_1_0.messages import SectionProperties, encoded_sections, read_message
 from fakeamqp.protocols.base.codec import WireError
@@ -34,9 +28,7 @@ _LARGEST = 16_777_216
 """Bytes of a message that are gathered. Whoever sends more gets the error of the connection."""
 _LARGEST_FRAME = 131_072
 """Bytes of a frame that brokers take."""
-_OF_CONNECTION = frozenset(
-    ("open", "close", "sasl-mechanisms", "sasl-init", "sasl-challenge", "sasl-response", "sasl-outcome")
-)
+_OF_CONNECTION = frozenset(("open", "close", *(each.NAME for each in c.SASL_FRAMES)))
 
 
 class FrameOf10(FrameGroup):
@@ -65,14 +57,12 @@ class FrameOf10(FrameGroup):
 
     @property
     def index(self) -> int:
-        kind = next((each for each in c.COMPOSITES.values() if self.name == each.NAME), None)
-        return 0 if kind is None else kind.CODE
+        return next((each.CODE for each in c.COMPOSITES.values() if self.name == each.NAME), 0)
 
     @property
     def method(self) -> Any:
         if self._method is UNREAD:
-            read = decode(*self.frames[0])
-            self._method = None if read is None else read[0]
+            self._method, _ = decode(*self.frames[0]) or (None, b"")
         return self._method
 
     @property
@@ -88,23 +78,21 @@ class FrameOf10(FrameGroup):
 
     @property
     def _brings_message(self) -> bool:
-        return self.name == TRANSFER
+        return self.inline
 
     @property
     def complete(self) -> bool:
         if not self.has_content:
             return True
-        read = decode(*self.frames[-1])
-        return read is None or not getattr(read[0], "more", False)
+        body, _ = decode(*self.frames[-1]) or (None, b"")
+        return not getattr(body, "more", False)
 
     def continues_with(self, kind: int, payload: bytes) -> bool:
         """The next transfer on the link; one without more, or with too much, ends the group."""
         if not self.has_content or self.complete or self._size > _LARGEST:
             return False
-        read = decode(kind, payload)
-        continues = (
-            read is not None and isinstance(read[0], c.Transfer) and read[0].handle == self.method.handle
-        )
+        body, _ = decode(kind, payload) or (None, b"")
+        continues = isinstance(body, c.Transfer) and body.handle == self.method.handle
         self._size += len(payload) * continues
         return continues
 
@@ -154,20 +142,16 @@ class FrameOf10(FrameGroup):
         if name in ("exchange", "routing_key") and self.name == TRANSFER:
             place = self._place()
             return ABSENT if place is None else place[name == "routing_key"]
-        if name == "queue" and self.name == "attach":
-            return self._attached()[1]
-        if name in ("exchange", "routing_key") and self.name == "attach":
-            return self._attached()[0] if name == "exchange" else self._attached()[1]
-        value = getattr(method, name, ABSENT)
-        value = c.composite_or_value(value) if isinstance(value, Described) else value
+        if name in ("exchange", "routing_key", "queue") and self.name == "attach":
+            return self._attached()[name != "exchange"]
+        value = c.composite_or_value(getattr(method, name, ABSENT))
         return value.NAME if name == "state" and isinstance(value, c.Composite) else value
 
     def _place(self) -> tuple[str, str] | None:
         if self.direction == "received":
             place = self.port.link_target(self.channel, self.method.handle)
             if place is None and self.properties is not None:
-                to = self.properties.fields.to
-                place = _pair(destination(to))
+                place = _pair(destination(self.properties.fields.to))
             return place
         annotations = {} if self.properties is None else self.properties.annotations
         if "x-exchange" not in annotations:
@@ -216,20 +200,16 @@ class FrameOf10(FrameGroup):
         frames = list(self.frames)
         if fields and method is not None:
             frames = [self._with_fields(*each, fields) for each in frames]
-            read = decode(*frames[0])
-            method = method if read is None else read[0]
+            method, _ = decode(*frames[0]) or (method, b"")
         message = self._message
         if message is not None and (properties or body is not None):
             said, octets = message
             if properties:
-                values = {
-                    name: value(getattr(said, name, None)) if callable(value) else value
-                    for name, value in properties.items()
-                }
+                changes = properties.items()
+                values = {name: v(getattr(said, name, None)) if callable(v) else v for name, v in changes}
                 said = said.replace(**values)
             if body is not None:
-                octets = body
-                said = said.with_data()
+                said, octets = said.with_data(), body
             frames = self._split(method, encoded_sections(said, octets))
         group = self._with_frames(frames, channel)
         group.name = self.name
@@ -323,15 +303,15 @@ def destination(address: Any, *, of_target: bool | None = None) -> Destination |
     if not isinstance(address, str):
         return None
     try:
-        return destination_of(address)
+        return addresses.destination_of(address)
     except BadAddress:
         return None
     except VersionOne:
         if of_target is None:
             return None
     try:
-        return version_one_endpoint(address, of_target=of_target).destination
-    except BadVersionOne:
+        return addresses.version_one_endpoint(address, of_target=of_target).destination
+    except addresses.BadVersionOne:
         return None
 
 

@@ -13,7 +13,7 @@ from fakeamqp.protocols.amqp_1_0.codec.types import Described, Int, Milliseconds
 from fakeamqp.protocols.amqp_1_0.conversion import converted
 from fakeamqp.protocols.amqp_1_0.filters.fields import IllFormed, Test, application_test, properties_test
 from fakeamqp.protocols.amqp_1_0.filters.sql import read_expression
-from fakeamqp.protocols.amqp_1_0.replies import INTERNAL_ERROR, EndFault
+from fakeamqp.protocols.amqp_1_0.replies import SessionCrash
 from fakeamqp.timestamps import Timestamp
 
 if TYPE_CHECKING:
@@ -25,12 +25,6 @@ _OF_STREAMS: Final = "rabbitmq:stream-"
 _OFFSET: Final = "rabbitmq:stream-offset-spec"
 _VALUES: Final = "rabbitmq:stream-filter"
 _UNFILTERED: Final = "rabbitmq:stream-match-unfiltered"
-_ARGUMENTS: Final[Mapping[str, str]] = {
-    _OFFSET: "x-stream-offset",
-    _VALUES: "x-stream-filter",
-    _UNFILTERED: "x-stream-match-unfiltered",
-}
-"""Descriptor of a filter -> argument of a consumer."""
 _SQL_NAME: Final = "sql-filter"
 _SQL: Final = ("amqp:sql-filter", ULong(0x120))
 _SECTIONS: Final[tuple[tuple[tuple[str, ULong], Callable[[Any], Test]], ...]] = (
@@ -69,10 +63,8 @@ def link_arguments(session: Amqp10Session, queue: Queue, properties: Mapping[Any
     if type(priority) is Int:  # Other numbers are ignored (RabbitMQ: measured on 4.3.6).
         arguments["x-priority"] = int(priority)
     timeout = properties.get(_TIMEOUT)
-    if (
-        type(timeout) is UInt
-        and "x-consumer-timeout" in session.connection.personality.consumer_arguments[queue.type_name]
-    ):
+    known = session.connection.personality.consumer_arguments[queue.type_name]
+    if type(timeout) is UInt and "x-consumer-timeout" in known:
         arguments["x-consumer-timeout"] = int(timeout)
     return arguments
 
@@ -85,15 +77,16 @@ def read_filters(session: Amqp10Session, queue: Queue, filters: Mapping[Any, Any
     Raises:
         EndFault: RabbitMQ crashes.
     """
-    choices = session.choices
+    choices, permitted = session.choices, session.broker.features.permitted
+    bare = not choices.filters_need_descriptors or permitted("amqp_filter_set_bug")
     arguments: dict[str, Any] = {}
     in_force: dict[Any, Any] = {}
     tests: dict[object, Test] = {}
     for name, given in reversed([*filters.items()]):
         if choices.property_filters and not isinstance(name, Symbol):
-            raise EndFault(INTERNAL_ERROR, f"the name of a filter is no symbol: {name!r}")
+            raise SessionCrash(f"the name of a filter is no symbol: {name!r}")
         value = given
-        if not isinstance(value, Described) and name.startswith(_OF_STREAMS) and _bare(session):
+        if not isinstance(value, Described) and name.startswith(_OF_STREAMS) and bare:
             value = Described(name, value)
         argument = _argument(session, name, value)
         if argument is not None:
@@ -101,17 +94,8 @@ def read_filters(session: Amqp10Session, queue: Queue, filters: Mapping[Any, Any
         elif not choices.property_filters or not _tests(session, name, value, tests):
             continue
         in_force[name] = value
-    passes = None
-    if tests and queue.keeps_delivered:
-        passes = _passing(session, list(tests.values()))
+    passes = _passing(session, list(tests.values())) if tests and queue.keeps_delivered else None
     return Filters(arguments, dict(reversed(in_force.items())), passes)
-
-
-def _bare(session: Amqp10Session) -> bool:
-    """Whether a filter need not be described."""
-    return not session.choices.filters_need_descriptors or session.broker.features.permitted(
-        "amqp_filter_set_bug"
-    )
 
 
 def _argument(session: Amqp10Session, name: str, value: Any) -> str | None:
@@ -130,7 +114,7 @@ def _argument(session: Amqp10Session, name: str, value: Any) -> str | None:
         _VALUES: kind in (str, list),
         _UNFILTERED: kind is bool,
     }
-    return _ARGUMENTS[descriptor] if fits.get(descriptor) else None
+    return descriptor.replace("rabbitmq:", "x-").removesuffix("-spec") if fits.get(descriptor) else None
 
 
 def _tests(session: Amqp10Session, name: str, value: Any, tests: dict[object, Test]) -> bool:
@@ -140,7 +124,7 @@ def _tests(session: Amqp10Session, name: str, value: Any, tests: dict[object, Te
             if tests:
                 return False
             if not isinstance(value, Described) or type(value.value) is not str:
-                raise EndFault(INTERNAL_ERROR, "an SQL filter is no described string")
+                raise SessionCrash("an SQL filter is no described string")
             if not _is(value.descriptor, _SQL):
                 return False
             clock = session.broker.clock
@@ -157,7 +141,7 @@ def _tests(session: Amqp10Session, name: str, value: Any, tests: dict[object, Te
     except IllFormed:
         pass
     except OverflowError as problem:
-        raise EndFault(INTERNAL_ERROR, str(problem)) from None
+        raise SessionCrash(str(problem)) from None
     return False
 
 
@@ -173,7 +157,7 @@ def _passing(session: Amqp10Session, tests: list[Test]) -> Callable[[Message], b
         try:
             return all(test(properties) for test in tests)
         except OverflowError as problem:
-            session.fail(EndFault(INTERNAL_ERROR, str(problem)))
+            session.fail(SessionCrash(str(problem)))
             return False
 
     return passes

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from fakeamqp.protocols.amqp_1_0.filters.fields import IllFormed
+from fakeamqp.protocols.base.codec import encoded
 
 Matcher: TypeAlias = "Callable[[bytes], bool | None]"
 _ANY, _ONE = "%", "_"
@@ -54,7 +55,7 @@ def _pieces(pattern: str, escape: str | None) -> list[list[str | None]]:
 
 
 def _octets(piece: list[str | None]) -> bytes:
-    return "".join(each or "" for each in piece).encode("utf-8", "surrogateescape")
+    return encoded("".join(each or "" for each in piece))
 
 
 def _by_characters(pieces: list[list[str | None]]) -> Matcher:

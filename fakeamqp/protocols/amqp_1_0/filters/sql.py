@@ -19,6 +19,7 @@ from fakeamqp.protocols.amqp_1_0.filters.fields import IllFormed
 from fakeamqp.protocols.amqp_1_0.filters.like import like
 from fakeamqp.protocols.amqp_1_0.filters.values import FIELDS, application_property, equal, field_of
 from fakeamqp.protocols.amqp_1_0.messages import SectionProperties
+from fakeamqp.protocols.base.codec import encoded
 
 Expression: TypeAlias = "Callable[[SectionProperties], Any]"
 
@@ -241,7 +242,7 @@ class _Parser:
         if kind in ("TRUE", "FALSE"):
             return _constant(kind == "TRUE")
         if kind == "string":
-            return _constant(value.encode("utf-8", "surrogateescape"))
+            return _constant(encoded(value))
         if kind not in ("identifier", "literal"):
             raise IllFormed(f"{kind} instead of an operand")
         operand: Expression = value
@@ -264,20 +265,15 @@ def _negated(of: Expression) -> Expression:
     return evaluate
 
 
-def _and(left: Expression, right: Expression, properties: SectionProperties) -> bool | None:
+def _junction(
+    decisive: bool, left: Expression, right: Expression, properties: SectionProperties
+) -> bool | None:
+    """AND, which False decides, and OR, which True decides."""
     one = _boolean(left(properties))
-    if one is False:
-        return False
+    if one is decisive:
+        return decisive
     other = _boolean(right(properties))
-    return other if one or other is False else None
-
-
-def _or(left: Expression, right: Expression, properties: SectionProperties) -> bool | None:
-    one = _boolean(left(properties))
-    if one:
-        return True
-    other = _boolean(right(properties))
-    return other if one is False or other else None
+    return other if one is not None or other is decisive else None
 
 
 def _is_number(value: Any) -> bool:
@@ -306,8 +302,8 @@ def _remainder(one: Any, other: Any) -> int | None:
 
 
 _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
-    "OR": _or,
-    "AND": _and,
+    "OR": partial(_junction, True),
+    "AND": partial(_junction, False),
     "+": partial(_arithmetic, lambda one, other: one + other),
     "-": partial(_arithmetic, lambda one, other: one - other),
     "*": partial(_arithmetic, lambda one, other: one * other),

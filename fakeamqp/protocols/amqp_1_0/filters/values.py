@@ -10,33 +10,13 @@ from math import isfinite
 from typing import Any, Final
 from uuid import UUID
 
-from fakeamqp.protocols.amqp_1_0.codec.types import (
-    Blank,
-    Char,
-    Decimal32,
-    Decimal64,
-    Decimal128,
-    Symbol,
-    symbol_octets,
-)
+from fakeamqp.protocols.amqp_1_0.codec import types as t
+from fakeamqp.protocols.amqp_1_0.codec.composites import Properties
 from fakeamqp.protocols.amqp_1_0.messages import SectionProperties
+from fakeamqp.protocols.base.codec import encoded
 
-_UNREAD: Final = (Blank, Decimal32, Decimal64, Decimal128)
-FIELDS: Final = (
-    "message_id",
-    "user_id",
-    "to",
-    "subject",
-    "reply_to",
-    "correlation_id",
-    "content_type",
-    "content_encoding",
-    "absolute_expiry_time",
-    "creation_time",
-    "group_id",
-    "group_sequence",
-    "reply_to_group_id",
-)
+_UNREAD: Final = (t.Blank, t.Decimal32, t.Decimal64, t.Decimal128)
+FIELDS: Final = tuple(field.attribute for field in Properties.FIELDS)
 """The fields of the section properties."""
 
 
@@ -46,19 +26,16 @@ class Opaque:
 
 def plain(value: Any) -> Any:
     """A value of a message or a filter as it is compared; None if there is none."""
-    if isinstance(value, Char):
+    if isinstance(value, t.Char):
         return ord(value)
-    if isinstance(value, Symbol):
-        return symbol_octets(value)
     if isinstance(value, str):
-        return value.encode("utf-8", "surrogateescape")
+        return t.symbol_octets(value) if isinstance(value, t.Symbol) else encoded(value)
     if isinstance(value, UUID):
         return value.bytes
     if isinstance(value, _UNREAD) or (isinstance(value, float) and not isfinite(value)):
         return Opaque()
-    if value is None or isinstance(value, (bool, int, float, bytes)):
-        return value
-    return Opaque()
+    known = value is None or isinstance(value, (bool, int, float, bytes))
+    return value if known else Opaque()
 
 
 def equal(one: Any, other: Any) -> bool:

@@ -6,82 +6,49 @@ they are, unless a fault has changed something: then numbers are translated (`se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from fakeamqp.model.history import Publication
 from fakeamqp.model.messages.message import Message
 from fakeamqp.model.routing import PASSED_ON
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
-from fakeamqp.protocols.amqp_1_0.codec.frames import AMQP, FRAME_HEADER, HEADER_SIZE, SASL, frame, frame_body
-from fakeamqp.protocols.amqp_1_0.codec.types import UInt
+from fakeamqp.protocols.amqp_1_0.codec.frames import AMQP, FRAME_HEADER, HEADER_SIZE, SASL, frame
 from fakeamqp.protocols.amqp_1_0.dialect import DIALECT
+from fakeamqp.protocols.amqp_1_0.dialect.frames import decode
 from fakeamqp.protocols.amqp_1_0.dialect.groups import destination
 from fakeamqp.protocols.amqp_1_0.messages import SectionProperties, read_message
-from fakeamqp.protocols.amqp_1_0.proxied.session import (
-    MASK,
-    HeldDelivery,
-    ProxiedLink,
-    ProxiedSession,
-)
-from fakeamqp.protocols.amqp_1_0.replies import INTERNAL_ERROR, error
+from fakeamqp.protocols.amqp_1_0.proxied.session import HeldDelivery, ProxiedLink, ProxiedSession
+from fakeamqp.protocols.amqp_1_0.replies import Reply, error
+from fakeamqp.protocols.amqp_1_0.serial import MASK
 from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.protocols.base.proxied.client_leg import ClientLeg, log
+from fakeamqp.protocols.base.proxied.cutter import LARGEST_FRAME, FrameCutter
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_1_0.proxied.port import ProxiedAmqp10FaultPort
     from fakeamqp.protocols.base.proxied.legs import BrokerLeg
 
 _CLOSE_TIMEOUT = 30.0
-_LARGEST_FRAME = 16 * 1024 * 1024
-"""Bytes of a frame that a proxy waits for. What claims to be larger passes without being looked at."""
 _VIRTUAL_HOST = "vhost:"
 _CLIENT, _BROKER = range(2)
 
 
-class Amqp10FrameCutter:
-    """See `fakeamqp.protocols.base.proxied.client_leg.Cutter`."""
+class Amqp10FrameCutter(FrameCutter):
+    """See `FrameCutter`."""
 
-    def __init__(self) -> None:
-        self.malformed: str = ""
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._needed = HEADER_SIZE
+    HEADER_SIZE: ClassVar[int] = HEADER_SIZE
 
-    def cut(self, data: bytes) -> Iterator[tuple[int, int, bytes, bytes]]:
-        if self.malformed:
-            yield -1, 0, b"", data
-            return
-        self._parts.append(data)
-        self._size += len(data)
-        if self._size < self._needed:
-            return
-        data = self.rest()
-        position = 0
-        while len(data) - position >= HEADER_SIZE:
-            size, offset, kind, _ = FRAME_HEADER.unpack_from(data, position)
-            if data[position : position + 4] == b"AMQP":
-                size = HEADER_SIZE
-            elif not (8 <= offset * 4 <= size <= _LARGEST_FRAME):
-                self.malformed = f"a frame of type {kind} with {size} bytes"
-                yield -1, 0, b"", data[position:]
-                return
-            if len(data) - position < size:
-                self._needed = size
-                break
-            octets = data[position : position + size]
-            kind, channel, payload, _ = DIALECT.cut(octets)[0]
-            yield kind, channel, payload, octets
-            position += size
-        else:
-            self._needed = HEADER_SIZE
-        self._parts, self._size = [data[position:]], len(data) - position
+    def _measure(self, data: bytes, position: int) -> tuple[int, str]:
+        if data[position : position + 4] == b"AMQP":
+            return HEADER_SIZE, ""
+        size, offset, kind, _ = FRAME_HEADER.unpack_from(data, position)
+        fits = HEADER_SIZE <= offset * 4 <= size <= LARGEST_FRAME
+        return size, "" if fits else f"a frame of type {kind} with {size} bytes"
 
-    def rest(self) -> bytes:
-        rest = b"".join(self._parts)
-        self._parts, self._size = [], 0
-        return rest
+    def _read(self, octets: bytes) -> tuple[int, int, bytes]:
+        return DIALECT.cut(octets)[0][:3]
 
 
 class ProxiedAmqp10Connection(ClientLeg):
@@ -121,7 +88,7 @@ class ProxiedAmqp10Connection(ClientLeg):
         return tuple(self.sessions[number] for number in sorted(self.sessions) if self.sessions[number].open)
 
     def close_by_operator(self, code: int, text: str) -> None:
-        self.close(INTERNAL_ERROR, text)
+        self.close(Reply.INTERNAL_ERROR, text)
 
     def set_blocked(self, reason: str | None) -> None:
         """Close the windows of the sessions for publishers, or open them again."""
@@ -135,15 +102,7 @@ class ProxiedAmqp10Connection(ClientLeg):
     def stop(self, session: ProxiedSession, stopped: bool) -> None:
         """Close the window of a session for publishers, or open it again."""
         session.stopped = stopped
-        self.send(
-            session.number,
-            c.Flow(
-                next_incoming_id=UInt(session.next_in),
-                incoming_window=UInt(0 if stopped else max(0, session.window_left)),
-                next_outgoing_id=UInt(session.next_out),
-                outgoing_window=UInt(MASK),
-            ),
-        )
+        self.send(session.number, session.flow())
 
     # --- the client's bytes -----------------------------------------------------------------------------
 
@@ -161,7 +120,7 @@ class ProxiedAmqp10Connection(ClientLeg):
 
     def take(self, frames: bytes, *, counted: bool = True) -> None:
         """Forward whole frames of the client that a fault had kept. A duplicate is not `counted`."""
-        duplicate: UInt | None = None
+        duplicate: int | None = None
         parts: list[bytes] = []
         cut = list(Amqp10FrameCutter().cut(frames))
         for kind, number, payload, octets in cut:
@@ -344,25 +303,25 @@ class ProxiedAmqp10Connection(ClientLeg):
         said: list[c.Composite] = []
         if link is None and isinstance(body, c.Attach):
             sends = body.role is False
-            link = session.by_handle[int(handle)] = ProxiedLink(body)
+            link = session.by_handle[handle] = ProxiedLink(body)
             link.closing = {"client"}
             answer = c.Attach(name=body.name, handle=handle, role=sends)
             if sends:
                 answer.source = c.composite_or_value(body.source)
             else:
-                answer.target, answer.initial_delivery_count = c.composite_or_value(body.target), UInt(0)
+                answer.target, answer.initial_delivery_count = c.composite_or_value(body.target), 0
             said.append(answer)
         elif link is None or link.closing:
             return
         else:
             link.closing = {"client", "broker"}
-        said.append(c.Detach(handle=UInt(handle), closed=True, error=error(condition, text)))
+        said.append(c.Detach(handle=handle, closed=True, error=error(condition, text)))
         if session.open:
             self.send_all(session, said)
         else:
             session.deferred += said
         if "broker" in link.closing:
-            self.tell_broker(session.number, c.Detach(handle=UInt(handle), closed=True))
+            self.tell_broker(session.number, c.Detach(handle=handle, closed=True))
 
     def send_all(self, session: ProxiedSession, said: list[c.Composite]) -> None:
         """Send performatives of the proxy to the client, and forget them."""
@@ -413,14 +372,7 @@ class ProxiedAmqp10Connection(ClientLeg):
 
 def _decoded(kind: int, payload: bytes) -> tuple[Any, bytes]:
     """A performative and what follows it; None for a frame that has none or cannot be read."""
-    if kind & 0x1FF not in (AMQP, SASL) or not payload:
-        return None, b""
-    octets = frame_body(kind, payload)
-    try:
-        body, end = c.read_body(octets)
-    except WireError:
-        return None, b""
-    return body, octets[end:]
+    return decode(kind, payload) or (None, b"")
 
 
 def _framed(number: int, body: c.Composite) -> bytes:
@@ -437,7 +389,7 @@ def _message(octets: bytes) -> tuple[SectionProperties, bytes]:
 def _delivery(held: HeldDelivery, number: int, delivery_id: int) -> tuple[Any, ...]:
     """The values of an event about a delivery, its message first."""
     queue = held.link.source_queue or ""
-    return held.message, queue, str(int(held.link.handle)), number, delivery_id
+    return held.message, queue, str(held.link.handle), number, delivery_id
 
 
 class Frame(NamedTuple):
@@ -511,7 +463,7 @@ _OF_CONNECTION: tuple[dict[type[Any], Callable[[ProxiedAmqp10Connection, int, An
 
 
 def _attach(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
-    given.session.by_handle[int(given.body.handle)] = ProxiedLink(given.body)
+    given.session.by_handle[given.body.handle] = ProxiedLink(given.body)
     return True
 
 
@@ -530,10 +482,10 @@ def _shifted(body: c.Flow, incoming: int, outgoing: int, count: int) -> Passes:
     if not (incoming or outgoing or count):
         return True
     if body.next_incoming_id is not None:
-        body.next_incoming_id = UInt((body.next_incoming_id + incoming) & MASK)
-    body.next_outgoing_id = UInt((body.next_outgoing_id + outgoing) & MASK)
+        body.next_incoming_id = (body.next_incoming_id + incoming) & MASK
+    body.next_outgoing_id = (body.next_outgoing_id + outgoing) & MASK
     if body.delivery_count is not None:
-        body.delivery_count = UInt((body.delivery_count + count) & MASK)
+        body.delivery_count = (body.delivery_count + count) & MASK
     return [body]
 
 
@@ -602,7 +554,7 @@ def _attached(connection: ProxiedAmqp10Connection, given: Frame) -> bool:
     links = [each for each in session.links if (each.link_name, each.role) == (body.name, role)]
     if not links:
         return True
-    session.by_broker_handle[int(body.handle)] = links[-1]
+    session.by_broker_handle[body.handle] = links[-1]
     connection.link_event(session, "consumer added", links[-1])
     return not links[-1].closing
 
@@ -619,7 +571,7 @@ def _broker_flow(connection: ProxiedAmqp10Connection, given: Frame) -> Passes:
         link.seen_limit, link.credit = link.limit + shift, body.link_credit
     passes = _shifted(body, session.shift_in, session.shift_out, shift)
     if session.stopped:
-        body.incoming_window = UInt(0)
+        body.incoming_window = 0
         return [body]
     return passes
 

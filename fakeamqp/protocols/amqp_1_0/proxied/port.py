@@ -5,40 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
-from fakeamqp.protocols.amqp_1_0.dialect import DIALECT
-from fakeamqp.protocols.amqp_1_0.replies import INTERNAL_ERROR, LIMIT_EXCEEDED, error
+from fakeamqp.protocols.amqp_1_0.port import PortOf10
 from fakeamqp.protocols.base.proxied.port import ProxiedPort
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_1_0.proxied.connection import ProxiedAmqp10Connection
     from fakeamqp.protocols.amqp_1_0.proxied.session import ProxiedLink, ProxiedSession
 
-_REFUSED = "refused by a fault that the test asked for"
 
-
-class ProxiedAmqp10FaultPort(ProxiedPort):
+class ProxiedAmqp10FaultPort(PortOf10, ProxiedPort):
     """The fault port of one connection through a proxy."""
 
     __slots__ = ()
 
-    protocol: str = "1-0"
-
     _connection: ProxiedAmqp10Connection
-
-    # --- the connection ---------------------------------------------------------------------------------
-
-    @property
-    def client_name(self) -> str | None:
-        """Property `connection_name` of open, otherwise the container id."""
-        name = self._connection.client_properties.get("connection_name") or self._connection.container_id
-        return name if isinstance(name, str) and name else None
-
-    @property
-    def channels(self) -> tuple[int, ...]:
-        return tuple(session.number for session in self._connection.open_channels)
-
-    def channel_open(self, number: int) -> bool:
-        return self._session(number) is not None
 
     def _session(self, number: int) -> ProxiedSession | None:
         session = self._connection.sessions.get(number)
@@ -48,19 +28,7 @@ class ProxiedAmqp10FaultPort(ProxiedPort):
         session = self._session(number)
         return None if session is None else session.by_handle.get(handle)
 
-    # --- numbers ----------------------------------------------------------------------------------------
-
-    def withhold_delivery(self, number: int, delivery_id: int, transfers: int) -> int | None:
-        session = self._session(number)
-        return None if session is None else session.withhold(delivery_id, transfers)
-
-    def resume_delivery(self, number: int, key: int, transfers: int) -> int:
-        session = self._session(number)
-        return 0 if session is None else session.resume(key, transfers)
-
-    def spare_delivery(self, number: int, transfers: int) -> int:
-        session = self._session(number)
-        return 0 if session is None else session.spare(transfers)
+    # --- messages ---------------------------------------------------------------------------------------
 
     def message_begun(self, number: int, handle: int | None) -> bool:
         if handle is None:
@@ -73,36 +41,14 @@ class ProxiedAmqp10FaultPort(ProxiedPort):
         session = self._session(number)
         return session is not None and transfers < session.window_left
 
-    def drop(self, number: int, what: bytes) -> None:
-        self._skip(number, what, None)
+    def _tell_outcome(self, session: ProxiedSession, delivery_id: int, outcome: c.Composite) -> None:
+        settled = c.Disposition(role=True, first=delivery_id, settled=True, state=outcome)
+        self._connection.send(session.number, settled)
 
-    def nack(self, number: int, what: bytes) -> None:
-        self._skip(number, what, c.Rejected(error=error(LIMIT_EXCEEDED, _REFUSED)))
-
-    def returned(self, number: int, what: bytes) -> None:
-        self._skip(number, what, c.Released())
-
-    def _skip(self, number: int, what: bytes, outcome: c.Composite | None) -> None:
-        """Count a message that the broker does not get, and tell its publisher the outcome."""
-        session = self._session(number)
-        bodies = [DIALECT.method(kind, payload) for kind, _, payload, _ in DIALECT.cut(what)]
-        if session is None or not isinstance(bodies[0], c.Transfer):
-            return
-        first = bodies[0]
-        link = session.by_handle.get(first.handle)
-        session.skip(link, len(bodies))
-        if outcome is not None and not first.settled and first.delivery_id is not None:
-            settled = c.Disposition(role=True, first=first.delivery_id, settled=True, state=outcome)
-            self._connection.send(number, settled)
-        self._connection.regrant(session, link)
+    def _regrant(self, session: ProxiedSession, handle: int) -> None:
+        self._connection.regrant(session, session.by_handle.get(handle))
 
     # --- closing ----------------------------------------------------------------------------------------
-
-    def close_channel(self, number: int, code: int, text: str, method: int) -> None:
-        self.close_with(DIALECT.reply_names.get(code, INTERNAL_ERROR), text, number)
-
-    def close_connection(self, code: int, text: str, method: int) -> None:
-        self.close_with(DIALECT.reply_names.get(code, INTERNAL_ERROR), text, None)
 
     def close_with(self, condition: str, text: str, number: int | None) -> None:
         if number is None:

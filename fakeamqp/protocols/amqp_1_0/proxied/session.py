@@ -16,14 +16,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
-from fakeamqp.protocols.amqp_1_0.codec.types import UInt
 from fakeamqp.protocols.amqp_1_0.dialect.groups import destination
+from fakeamqp.protocols.amqp_1_0.serial import MASK, wrapped
 
 if TYPE_CHECKING:
     from fakeamqp.model.messages.message import Message
     from fakeamqp.protocols.amqp_1_0.addresses import Destination
 
-MASK: Final = 0xFFFFFFFF
 _AHEAD: Final = 0x40000000
 """How far the delivery ids of duplicates are ahead. RabbitMQ compares ids, as far as they are not half of all
 numbers apart (measured on 4.3.6 and 4.0.5)."""
@@ -138,21 +137,22 @@ class ProxiedSession:
 
     # --- messages of the client -------------------------------------------------------------------------
 
-    def skip(self, link: ProxiedLink | None, transfers: int) -> None:
+    def skip(self, handle: int, transfers: int) -> None:
         """The broker does not get a message."""
+        link = self.by_handle.get(handle)
         self.shift_in += transfers
         self.next_in = (self.next_in + transfers) & MASK
         if link is not None:
             link.shift += 1
             link.delivery_count = (link.delivery_count + 1) & MASK
 
-    def duplicate(self, link: ProxiedLink, original: int, transfers: int) -> UInt:
+    def duplicate(self, link: ProxiedLink, original: int, transfers: int) -> int:
         """The broker gets a message once more. Returns the id of the duplicate."""
         self.shift_in -= transfers
         link.shift -= 1
         first = self._duplicates.start or (original + _AHEAD) & MASK
         self._duplicates = range(first, max(first, self._duplicates.stop) + 1)
-        return UInt(self._duplicates[-1] & MASK)
+        return self._duplicates[-1] & MASK
 
     def concerns_duplicates(self, body: c.Disposition) -> bool:
         """True for the outcome of duplicates, which the client does not wait for."""
@@ -166,7 +166,7 @@ class ProxiedSession:
     @property
     def window_left(self) -> int:
         """How many transfers the broker still takes."""
-        return _serial(self.window_end - (self.next_in - self.shift_in))
+        return wrapped(self.window_end - (self.next_in - self.shift_in))
 
     def regrant(self, link: ProxiedLink) -> c.Flow | None:
         """The credit and the window that the broker has granted, where the client has half of them left."""
@@ -174,21 +174,24 @@ class ProxiedSession:
         if link.role != "sender" or not low:
             return None
         link.seen_limit = link.limit + link.shift
+        credit = max(0, link.credit_left)
+        return self.flow(handle=link.handle, delivery_count=link.delivery_count, link_credit=credit)
+
+    def flow(self, **of_link: Any) -> c.Flow:
+        """The state of the session, as the client counts, and of a link."""
         return c.Flow(
-            next_incoming_id=UInt(self.next_in),
-            incoming_window=UInt(0 if self.stopped else max(0, self.window_left)),
-            next_outgoing_id=UInt(self.next_out),
-            outgoing_window=UInt(MASK),
-            handle=UInt(link.handle),
-            delivery_count=UInt(link.delivery_count),
-            link_credit=UInt(max(0, link.credit_left)),
+            next_incoming_id=self.next_in,
+            incoming_window=0 if self.stopped else max(0, self.window_left),
+            next_outgoing_id=self.next_out,
+            outgoing_window=MASK,
+            **of_link,
         )
 
     # --- deliveries to the client -----------------------------------------------------------------------
 
-    def client_id(self, broker_id: int) -> UInt:
+    def client_id(self, broker_id: int) -> int:
         """The client's id of a delivery that the broker sends now."""
-        return UInt((broker_id + self._shift_ids) & MASK)
+        return (broker_id + self._shift_ids) & MASK
 
     def drop_transfer(self, more: bool) -> None:
         """The client does not get a transfer of a link that the proxy has detached."""
@@ -199,7 +202,7 @@ class ProxiedSession:
     def delivered(self, held: HeldDelivery, transfers: int) -> int:
         """The broker has sent a delivery. Returns the client's id."""
         assert held.broker_id is not None
-        number = int(self.client_id(held.broker_id))
+        number = self.client_id(held.broker_id)
         self.next_out = (self.next_out + transfers) & MASK
         self._last = (number, held)
         if not held.settled:
@@ -214,7 +217,7 @@ class ProxiedSession:
         self.next_out = (self.next_out + deliveries * transfers) & MASK
         link.shift += deliveries
 
-    def withhold(self, number: int, transfers: int) -> int:
+    def withhold_delivery(self, number: int, transfers: int) -> int:
         """The client does not get the latest delivery now. Returns the key to resume it."""
         if self._last is None or self._last[0] != number:
             return number
@@ -225,12 +228,12 @@ class ProxiedSession:
         self._last = ((number - 1) & MASK, held)
         return MASK + self._withheld
 
-    def resume(self, key: int, transfers: int) -> int:
+    def resume_delivery(self, key: int, transfers: int) -> int:
         """The client gets a withheld delivery now. Returns its id."""
         held = self.held.pop(key, None)
         return key if held is None or key <= MASK else self._next(held, transfers)
 
-    def spare(self, transfers: int) -> int:
+    def spare_delivery(self, transfers: int) -> int:
         """The id of a duplicate of the latest delivery."""
         assert self._last is not None
         return self._next(self._last[1]._replace(broker_id=None), transfers)
@@ -249,7 +252,7 @@ class ProxiedSession:
     def holds(self, body: c.Disposition) -> list[tuple[int, HeldDelivery]]:
         """The deliveries that a disposition concerns, by the client's ids."""
         last = body.first if body.last is None else body.last
-        count = _serial(last - body.first) + 1
+        count = wrapped(last - body.first) + 1
         return [(number, each) for number, each in self.held.items() if 0 <= number - body.first < count]
 
     def settle(
@@ -284,10 +287,6 @@ class _Ledger(NamedTuple):
     outstanding: Mapping[int, HeldDelivery]
 
 
-def _serial(difference: int) -> int:
-    return ((difference + 0x80000000) & MASK) - 0x80000000
-
-
 def _runs(body: c.Disposition, ids: Iterable[int]) -> list[c.Disposition]:
     """Dispositions like this one, for these ids."""
     runs: list[list[int]] = []
@@ -296,8 +295,8 @@ def _runs(body: c.Disposition, ids: Iterable[int]) -> list[c.Disposition]:
             runs[-1][1] = number
         else:
             runs.append([number, number])
-    values = {**vars(body)}
+    values = vars(body)
     return [
-        c.Disposition(**{**values, "first": UInt(first), "last": None if first == last else UInt(last)})
+        c.Disposition(**{**values, "first": first, "last": None if first == last else last})
         for first, last in runs
     ]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.errors import printable
 from fakeamqp.model.messages.message import Identity
+from fakeamqp.protocols.base.proxied.cutter import FrameCutter
 from fakeamqp.protocols.base.proxied.legs import BrokerLeg, Leg
 
 if TYPE_CHECKING:
@@ -19,19 +20,6 @@ log: logging.Logger = logging.getLogger("fakeamqp")
 
 _ANSWER_TIMEOUT = 30.0
 """Seconds that a broker has for its first byte."""
-
-
-class Cutter(Protocol):
-    """Finds the frames of a stream of bytes; from the first bytes that are no frame on, none."""
-
-    malformed: str
-    """What was wrong with these bytes; empty until then."""
-
-    def cut(self, data: bytes) -> Iterator[tuple[int, int, bytes, bytes]]:
-        """Kind, channel, payload and bytes of each frame that is complete; kind -1 for other bytes."""
-
-    def rest(self) -> bytes:
-        """Take the bytes of an incomplete frame, at the end of the stream."""
 
 
 class ClientLeg(Leg):
@@ -68,13 +56,13 @@ class ClientLeg(Leg):
         """True once the connection is closed or lost: its transport may still be there."""
         self.use: Callable[[Connection], None] = notify
         self._notify = lambda: notify(self)
-        self._cutter: Cutter = self.new_cutter()
+        self._cutter: FrameCutter = self.new_cutter()
         self._timer: Timer | None = None
         state.connections[self] = None
 
     # --- what each protocol has -------------------------------------------------------------------------
 
-    def new_cutter(self) -> Cutter:
+    def new_cutter(self) -> FrameCutter:
         """For one direction."""
         raise NotImplementedError
 
