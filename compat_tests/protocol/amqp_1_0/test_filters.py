@@ -52,7 +52,7 @@ def passed(client: Client) -> list[bytes]:
 
 @pytest.mark.rule("1-0/filter/properties", "1-0/filter/sql", "1-0/filter/limits", "1-0/attach/filter")
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_filter_passes_the_messages_that_it_passes_in_rabbitmq(scenario: str) -> None:
+def test_filter_delivers_the_messages_that_rabbitmq_delivered(scenario: str) -> None:
     assert on_fake(scenario, "rabbitmq-4.3") == transcript(scenario)
 
 
