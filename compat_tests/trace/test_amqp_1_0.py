@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from compat_tests.differential.amqp_1_0.scenarios.sql_filters import sql
 from compat_tests.scripted.amqp_1_0 import Client, message
 from compat_tests.trace.dissected import needs_tshark, tshark
 from compat_tests.unit.faults.amqp_1_0.server import FaultServer
 from compat_tests.unit.trace.pages import rows_of
 from fakeamqp.dialects import dialect_named
+from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.frames import SASL_HEADER
+from fakeamqp.protocols.amqp_1_0.codec.types import Symbol
 from fakeamqp.trace import FrameEvent, ModelEvent, Trace, load
 
 LARGE = b"x" * 5000
@@ -71,6 +74,16 @@ def test_timeline_has_performatives_and_what_becomes_of_messages(server: FaultSe
         *["delivered"] * 2,
         *["acked", "rejected"],
     ]
+
+
+def test_timeline_has_filters_without_effect_and_the_reason(server: FaultServer) -> None:
+    server.vhost.queues.declare("s", QueueDeclaration(durable=True, arguments={"x-queue-type": "stream"}))
+    client = server.session()
+    for handle, wanted in enumerate((sql("n >"), {Symbol("rabbitmq:stream-offset-spec"): "first"})):
+        client.receiver("/queues/s", handle, terminus={"filter": wanted})
+    said = trace_of(server).timeline()
+    assert "filter left out: 'sql-filter': end instead of an operand" in said
+    assert "filter left out: 'rabbitmq:stream-offset-spec': it is no described value" in said
 
 
 def test_frames_give_the_original_bytes(server: FaultServer) -> None:

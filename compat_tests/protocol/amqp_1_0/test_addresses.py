@@ -235,7 +235,7 @@ def test_rabbitmq_4_1_ends_the_session_for_a_bad_address_in_the_words_of_4_0() -
 
 
 @pytest.mark.rule("1-0/attach/address-v1")
-def test_to_of_a_message_has_no_version_1(permits: Server) -> None:
+def test_address_of_version_1_in_the_property_to_is_rejected(permits: Server) -> None:
     sender = permits.session().sender(None)
     state = sender.publish(message(properties=c.Properties(to="q")))
     assert isinstance(state, c.Rejected)

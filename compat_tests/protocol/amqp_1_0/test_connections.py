@@ -122,7 +122,7 @@ def test_frame_before_open_ends_the_transport(server: Server, body: c.Composite)
 
 
 @rule("1-0/open/once")
-def test_open_comes_once(server: Server) -> None:
+def test_second_open_closes_the_connection_with_internal_error(server: Server) -> None:
     server.open().send(c.Open(container_id="x")).expect_close("amqp:internal-error")
 
 

@@ -137,7 +137,7 @@ def test_late_reply_is_accepted_and_a_late_target_is_not_found(rabbitmq: Server,
 
 
 @pytest.mark.rule("1-0/attach/volatile")
-def test_nobody_else_receives_from_an_address_of_replies(rabbitmq: Server) -> None:
+def test_other_link_or_session_that_receives_from_an_address_of_replies_is_refused(rabbitmq: Server) -> None:
     client = rabbitmq.session()
     _, address = requester(client)
     _, error = client.refused(RECEIVER, address, handle=1)

@@ -14,7 +14,7 @@ from compat_tests.differential.amqp_1_0.scenarios.tables import described
 from compat_tests.scripted.amqp_1_0 import RECEIVER, Client, Link, Server, attach, filters, message
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
-from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UInt
+from fakeamqp.protocols.amqp_1_0.codec.types import Symbol, UInt, ULong
 
 FIRST = filters(offset_spec="first")
 PROPERTY_FILTERS, SQL_FILTERS = "AMQP_FILTEX_PROP_V1_0", "AMQP_FILTEX_SQL_V1_0"
@@ -52,7 +52,7 @@ def passed(client: Client) -> list[bytes]:
 
 @pytest.mark.rule("1-0/filter/properties", "1-0/filter/sql", "1-0/filter/limits", "1-0/attach/filter")
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_filter_passes_the_messages_that_it_passes_in_rabbitmq(scenario: str) -> None:
+def test_filter_delivers_the_messages_that_rabbitmq_delivered(scenario: str) -> None:
     assert on_fake(scenario, "rabbitmq-4.3") == transcript(scenario)
 
 
@@ -104,6 +104,14 @@ def test_filter_of_a_quorum_queue_is_in_force_and_filters_nothing(rabbitmq: Serv
     receiver = client.receiver("/queues/quorum", 1, credit=1, terminus={"filter": wanted})
     assert c.read_composite(receiver.attached.source).filter == wanted
     assert receiver.take()[1]["data"] == b"body"
+
+
+@pytest.mark.rule("1-0/attach/filter")
+@pytest.mark.parametrize("name", [ULong(1), b"x", None, True, "x"], ids=repr)
+def test_filter_whose_name_is_no_symbol_has_no_effect_in_rabbitmq_4_0(name: Any) -> None:
+    client = with_stream(Server("rabbitmq-4.0")).session()
+    attached = client.receiver("/queues/s", terminus={"filter": {name: "first"}}).attached
+    assert c.read_composite(attached.source).filter == {name: "first"}
 
 
 @pytest.mark.rule("1-0/attach/filter")

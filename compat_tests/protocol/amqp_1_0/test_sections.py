@@ -130,7 +130,7 @@ def test_section_may_be_named_by_its_symbol(client: Client) -> None:
 @pytest.mark.parametrize(
     "octets", [section(0x79, 1) + X, b"\x41", b"\0\x53\x75\x45", b"\0\x53\x75\xa1\x01x", X + b"\0"]
 )
-def test_what_is_no_section_makes_the_message_unreadable(rabbitmq: Server, octets: bytes) -> None:
+def test_value_that_is_no_section_makes_the_message_unreadable(rabbitmq: Server, octets: bytes) -> None:
     client = rabbitmq.session()
     client.sender().transfer(octets)
     client.expect_detach("amqp:decode-error")

@@ -120,7 +120,7 @@ def calculated(kind: str, one: Any, other: Any) -> Any:
 
 @pytest.mark.rule("1-0/filter/sql")
 @given(trees())
-def test_expression_means_what_its_tree_means(tree: Any) -> None:
+def test_expression_has_the_value_of_its_tree(tree: Any) -> None:
     value = read_expression(written(tree), lambda: 0)(MESSAGE)
     expected = meant(tree)
     if isinstance(expected, str):
@@ -130,7 +130,7 @@ def test_expression_means_what_its_tree_means(tree: Any) -> None:
 
 @pytest.mark.rule("1-0/filter/sql")
 @given(st.text("AND OR()'n=1%_-\"[].0xE", max_size=30))
-def test_any_text_is_an_expression_or_raises_what_it_may(text: str) -> None:
+def test_text_that_is_no_expression_is_ill_formed_or_overflows(text: str) -> None:
     with suppress(IllFormed, OverflowError):
         read_expression(text, lambda: 0)(MESSAGE)
 

@@ -38,7 +38,7 @@ def test_bare_message_passes_byte_by_byte(server: Server, name: str) -> None:
 
 
 @pytest.mark.rule("1-0/transfer/header")
-def test_header_and_annotations_of_a_delivery(rabbitmq: Server) -> None:
+def test_delivery_has_the_header_of_the_publisher_and_annotations_of_the_broker(rabbitmq: Server) -> None:
     client = rabbitmq.session()
     client.sender().publish(message(header=c.Header(durable=True, priority=7, ttl=5000)))
     transfer, said = client.receiver(handle=1, credit=1).take()
@@ -241,7 +241,7 @@ def test_message_above_the_clients_largest_size_ends_the_session(rabbitmq: Serve
 
 
 @pytest.mark.rule("1-0/conversion/from-0-9-1")
-def test_message_of_0_9_1_has_sections(rabbitmq: Server) -> None:
+def test_message_of_0_9_1_is_delivered_in_sections(rabbitmq: Server) -> None:
     other: Any = rabbitmq.client()
     other.publish(
         b"body",

@@ -149,6 +149,10 @@ class Amqp10Connection(ServerConnection):
                 session.alarm(reason is not None)
         self._report("unblocked" if reason is None else "blocked", reason or "")
 
+    def note(self, event: str, text: str) -> None:
+        """Record what the client is not told."""
+        self._report(event, text)
+
     def send(self, channel: int, body: c.Composite, payload: bytes = b"") -> None:
         self.outbox.write(frame(AMQP, channel, body.encode() + payload))
 

@@ -131,7 +131,7 @@ def test_refused_login_has_the_outcome_of_a_wrong_password(server: FaultServer) 
     assert client.closed
 
 
-def test_attach_after_its_link_was_refused_by_a_personality_that_ends_sessions_is_the_same() -> None:
+def test_fault_that_refuses_an_attach_detaches_the_link_in_rabbitmq_4_0_too() -> None:
     server = FaultServer("rabbitmq-4.0")
     server.faults.on("attach").detach("amqp:not-found").once()
     client = server.session()

@@ -86,13 +86,21 @@ def read_filters(session: Amqp10Session, queue: Queue, filters: Mapping[Any, Any
         if choices.property_filters and not isinstance(name, Symbol):
             raise SessionCrash(f"the name of a filter is no symbol: {name!r}")
         value = given
-        if not isinstance(value, Described) and name.startswith(_OF_STREAMS) and bare:
+        of_stream = isinstance(name, str) and name.startswith(_OF_STREAMS)
+        if of_stream and not isinstance(value, Described) and bare:
             value = Described(name, value)
         argument = _argument(session, name, value)
         if argument is not None:
             arguments[argument] = _plain(value.value)
-        elif not choices.property_filters or not _tests(session, name, value, tests):
-            continue
+        else:
+            why = "" if isinstance(value, Described) else ": it is no described value"
+            try:
+                taken = choices.property_filters and _tests(session, name, value, tests)
+            except IllFormed as problem:
+                taken, why = False, f": {problem}"
+            if not taken:
+                session.connection.note("filter left out", f"{name!r}{why}")
+                continue
         in_force[name] = value
     passes = _passing(session, list(tests.values())) if tests and queue.keeps_delivered else None
     return Filters(arguments, dict(reversed(in_force.items())), passes)
@@ -118,7 +126,7 @@ def _argument(session: Amqp10Session, name: str, value: Any) -> str | None:
 
 
 def _tests(session: Amqp10Session, name: str, value: Any, tests: dict[object, Test]) -> bool:
-    """Add the test of a property filter or an SQL filter, unless others exclude it, or it is ill-formed."""
+    """Add the test of a property filter or an SQL filter, unless others exclude it. IllFormed."""
     try:
         if name == _SQL_NAME and session.choices.sql_filters:
             if tests:
@@ -138,8 +146,6 @@ def _tests(session: Amqp10Session, name: str, value: Any, tests: dict[object, Te
                     return False
                 tests[descriptors] = test
                 return True
-    except IllFormed:
-        pass
     except OverflowError as problem:
         raise SessionCrash(str(problem)) from None
     return False
