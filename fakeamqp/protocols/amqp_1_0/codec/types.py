@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 from uuid import UUID
 
 from fakeamqp.protocols.amqp_1_0.codec.errors import DecodeError
@@ -373,31 +373,31 @@ def skip_value(data: bytes, offset: int) -> int:
 # --- writing -----------------------------------------------------------------------------------------------
 
 
-_pack_byte, _pack_small = struct.Struct(">BB").pack, struct.Struct(">Bb").pack
-_pack_uint, _pack_ulong = struct.Struct(">BI").pack, struct.Struct(">BQ").pack
-_pack_int, _pack_long = struct.Struct(">Bi").pack, struct.Struct(">Bq").pack
+_pack_byte = struct.Struct(">BB").pack
+_pack_uint = struct.Struct(">BI").pack
 
 
-def encode_uint(value: int) -> bytes:
-    """The shortest encoding of a uint."""
-    if value == 0:
-        return b"\x43"
-    return _pack_byte(0x52, value) if value < 256 else _pack_uint(0x70, value)
+_Encoder: TypeAlias = "Callable[[Any], bytes]"
 
 
-def encode_ulong(value: int) -> bytes:
-    """The shortest encoding of a ulong."""
-    if value == 0:
-        return b"\x44"
-    return _pack_byte(0x53, value) if value < 256 else _pack_ulong(0x80, value)
+def _shortest(
+    short: int, small: str, long: int, large: str, zero: int | None = None
+) -> Callable[[int], bytes]:
+    """How integers are written that have a short encoding, a long one, and perhaps one for 0."""
+    pack_short, pack_long = struct.Struct(f">B{small}").pack, struct.Struct(f">B{large}").pack
+    least, end = (0, 256) if small == "B" else (-128, 128)
+    zeros = pack_short(short, 0) if zero is None else bytes((zero,))
+
+    def encode(value: int) -> bytes:
+        if value == 0:
+            return zeros
+        return pack_short(short, value) if least <= value < end else pack_long(long, value)
+
+    return encode
 
 
-def _encode_int(value: int) -> bytes:
-    return _pack_small(0x54, value) if -128 <= value < 128 else _pack_int(0x71, value)
-
-
-def _encode_long(value: int) -> bytes:
-    return _pack_small(0x55, value) if -128 <= value < 128 else _pack_long(0x81, value)
+encode_uint: _Encoder = _shortest(0x52, "B", 0x70, "I", zero=0x43)
+encode_ulong: _Encoder = _shortest(0x53, "B", 0x80, "Q", zero=0x44)
 
 
 def _sized(short: int, long: int, octets: bytes) -> bytes:
@@ -448,7 +448,7 @@ def _encode_map(value: Mapping[Any, Any]) -> bytes:
     return encode_items([encode_value(each) for pair in value.items() for each in pair], 0xC1, 0xD1)
 
 
-_WIDEST: dict[type[Any], tuple[int, Callable[[Any], bytes]]] = {
+_WIDEST: dict[type[Any], tuple[int, _Encoder]] = {
     bool: (0x56, lambda value: b"\1" if value else b"\0"),
     UByte: (0x50, struct.Struct(">B").pack),
     UShort: (0x60, struct.Struct(">H").pack),
@@ -509,7 +509,7 @@ def _encode_array(value: Array) -> bytes:
     return _counted(len(value), _array_octets(value), 0xE0, 0xF0)
 
 
-def _always_widest(code: int, pack: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+def _always_widest(code: int, pack: _Encoder) -> _Encoder:
     octet = bytes((code,))
     return lambda value: octet + pack(value)
 
@@ -518,14 +518,14 @@ def _encode_described(value: Described) -> bytes:
     return b"\0" + encode_value(value.descriptor) + encode_value(value.value)
 
 
-_ENCODERS: dict[type[Any], Callable[[Any], bytes]] = {
+_ENCODERS: dict[type[Any], _Encoder] = {
     **{of: _always_widest(*widest) for of, widest in _WIDEST.items()},
     bool: lambda value: b"\x41" if value else b"\x42",
     WideBoolean: lambda value: _pack_byte(0x56, value),
     UInt: encode_uint,
     ULong: encode_ulong,
-    Int: _encode_int,
-    int: _encode_long,
+    Int: _shortest(0x54, "b", 0x71, "i"),
+    int: _shortest(0x55, "b", 0x81, "q"),
     bytes: encode_binary,
     str: encode_string,
     Symbol: encode_symbol,

@@ -160,11 +160,8 @@ class Dialect10(Dialect):
         return FrameOf10(self, port, direction, channel, frames)
 
     def ordering_key(self, kind: int, channel: int, payload: bytes) -> int:
-        return (
-            -1
-            if reading.frame_type(kind) != f.AMQP or reading.name_of(kind, payload) in ("open", "close")
-            else channel
-        )
+        of_session = reading.frame_type(kind) == f.AMQP
+        return channel if of_session and reading.name_of(kind, payload) not in ("open", "close") else -1
 
     def has_watched_method(self, octets: bytes, prefixes: frozenset[bytes]) -> bool:
         return any(
@@ -204,8 +201,7 @@ class Dialect10(Dialect):
         return " ".join(words)
 
     def method(self, kind: int, payload: bytes) -> Any:
-        read = reading.decode(kind, payload)
-        return None if read is None else read[0]
+        return (reading.decode(kind, payload) or (None, b""))[0]
 
     def properties(self, kind: int, payload: bytes) -> Any:
         """The properties of the message in a transfer."""
@@ -270,7 +266,7 @@ class Dialect10(Dialect):
 
 def _value(value: Any) -> Any:
     """Composites and uuids as values that JSON can have."""
-    value = c.composite_or_value(value) if isinstance(value, Described) else value
+    value = c.composite_or_value(value)
     if isinstance(value, c.Composite):
         return {value.NAME: {name: _value(each) for name, each in vars(value).items() if each is not None}}
     if isinstance(value, Described):
@@ -304,7 +300,7 @@ def _fields(record: c.Composite) -> list[str]:
 
 
 def _word(value: Any) -> str:
-    value = c.composite_or_value(value) if isinstance(value, Described) else value
+    value = c.composite_or_value(value)
     if isinstance(value, c.Composite):
         inner = ", ".join(_fields(value))
         return f"{value.NAME}({inner})" if inner else value.NAME
