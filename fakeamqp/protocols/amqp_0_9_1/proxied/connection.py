@@ -15,9 +15,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from fakeamqp.model.history import Publication
 from fakeamqp.model.messages.message import Message
-from fakeamqp.model.routing import PASSED_ON
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import VERSION_MAJOR, VERSION_MINOR
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
@@ -179,15 +177,7 @@ class ProxiedConnection(ClientLeg):
         if self.unknown:
             self.broker.write(data)
             return
-        tap = self.state.tap
-        for frame_type, number, payload, octets in self._cutter.cut(data):
-            if frame_type < 0:
-                self.sent_no_frame("the client", self._cutter.malformed, octets)
-                self.broker.write(octets)
-            elif tap is None or not tap.received(self, frame_type, number, payload):
-                self.forward(frame_type, number, payload, octets)
-            if self.finished or self.aborted:
-                return
+        self.take_frames(data)
 
     def _take_header(self, data: bytes) -> bytes:
         """Pass the protocol header; returns what follows it."""
@@ -264,8 +254,6 @@ class ProxiedConnection(ClientLeg):
             self.pause(True)
 
     def _published(self, content: Content) -> None:
-        state = self.state
-        virtual_host = self.virtual_host_name or "/"
         method = content.method
         message = Message(
             method.exchange,
@@ -275,13 +263,8 @@ class ProxiedConnection(ClientLeg):
             "0-9-1",
             content.properties,
             publisher=self.identity,
-            published_at=state.clock.time(),
         )
-        if state.tap is not None:
-            message.number = next(state.message_numbers)
-            state.tap.event("published", None, message, PASSED_ON, virtual_host)
-        if state.published is not None:
-            state.published.append(Publication(virtual_host, message, PASSED_ON))
+        self.passed_on(message)
 
     def _properties(self, octets: bytes) -> BasicProperties:
         known = self._known_properties.get(octets)
@@ -556,8 +539,7 @@ class ProxiedConnection(ClientLeg):
         self.channels.pop(channel.number, None)
 
     def __repr__(self) -> str:
-        state = "over" if self.gone else "closing" if self.closing else "open" if self.opened else "opening"
-        return f"<ProxiedConnection {self.name} {state} channels={len(self.channels)}>"
+        return f"<ProxiedConnection {self.name} {self.stage} channels={len(self.channels)}>"
 
 
 def _decoded(kind: Any, payload: bytes) -> Any:

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from fakeamqp.model.history import Publication
 from fakeamqp.model.messages.message import Message
-from fakeamqp.model.routing import PASSED_ON
+from fakeamqp.protocols.amqp_1_0.addresses import Destination
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.frames import AMQP, FRAME_HEADER, HEADER_SIZE, SASL, frame
 from fakeamqp.protocols.amqp_1_0.dialect import DIALECT
@@ -108,15 +107,7 @@ class ProxiedAmqp10Connection(ClientLeg):
 
     def receive(self, data: bytes) -> None:
         self.heard_at: float = self.state.clock.now()
-        tap = self.state.tap
-        for kind, number, payload, octets in self._cutter.cut(data):
-            if self.over:
-                return
-            if kind < 0:
-                self.sent_no_frame("the client", self._cutter.malformed, octets)
-                self.broker.write(octets)
-            elif tap is None or not tap.received(self, kind, number, payload):
-                self.forward(kind, number, payload, octets)
+        self.take_frames(data)
 
     def take(self, frames: bytes, *, counted: bool = True) -> None:
         """Forward whole frames of the client that a fault had kept. A duplicate is not `counted`."""
@@ -187,23 +178,10 @@ class ProxiedAmqp10Connection(ClientLeg):
 
     def published(self, link: ProxiedLink, octets: bytes) -> None:
         """The client has sent the last transfer of a message."""
-        state = self.state
         properties, body = _message(octets)
-        place = link.destination or destination(properties.fields.to)
-        message = Message(
-            "" if place is None else place.exchange,
-            "" if place is None else place.key_for(properties.fields.subject),
-            properties,
-            body,
-            publisher=self.identity,
-            published_at=state.clock.time(),
-        )
-        virtual_host = self.virtual_host_name or "/"
-        if state.tap is not None:
-            message.number = next(state.message_numbers)
-            state.tap.event("published", None, message, PASSED_ON, virtual_host)
-        if state.published is not None:
-            state.published.append(Publication(virtual_host, message, PASSED_ON))
+        place = link.destination or destination(properties.fields.to) or Destination("", "")
+        key = place.key_for(properties.fields.subject)
+        self.passed_on(Message(place.exchange, key, properties, body, publisher=self.identity))
 
     # --- the broker's bytes -----------------------------------------------------------------------------
 
@@ -366,8 +344,7 @@ class ProxiedAmqp10Connection(ClientLeg):
             del self.by_broker_channel[number]
 
     def __repr__(self) -> str:
-        state = "over" if self.gone else "closing" if self.closing else "open" if self.opened else "opening"
-        return f"<ProxiedAmqp10Connection {self.name} {state} sessions={len(self.sessions)}>"
+        return f"<ProxiedAmqp10Connection {self.name} {self.stage} sessions={len(self.sessions)}>"
 
 
 def _decoded(kind: int, payload: bytes) -> tuple[Any, bytes]:

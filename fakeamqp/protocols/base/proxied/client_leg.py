@@ -7,12 +7,15 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.errors import printable
+from fakeamqp.model.history import Publication
 from fakeamqp.model.messages.message import Identity
+from fakeamqp.model.routing import PASSED_ON
 from fakeamqp.protocols.base.proxied.cutter import FrameCutter
 from fakeamqp.protocols.base.proxied.legs import BrokerLeg, Leg
 
 if TYPE_CHECKING:
     from fakeamqp.connection import Connection
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.timers import Timer
 
@@ -64,6 +67,11 @@ class ClientLeg(Leg):
 
     def new_cutter(self) -> FrameCutter:
         """For one direction."""
+        raise NotImplementedError
+
+    @property
+    def fault_port(self) -> Any:
+        """The fault port of this connection."""
         raise NotImplementedError
 
     def receive(self, data: bytes) -> None:
@@ -118,6 +126,40 @@ class ClientLeg(Leg):
     def over(self) -> bool:
         """True once nothing can be sent to the client any more."""
         return self.finished or self.aborted
+
+    @property
+    def stage(self) -> str:
+        """What it does now, in a word."""
+        return "over" if self.gone else "closing" if self.closing else "open" if self.opened else "opening"
+
+    # --- what the client sends --------------------------------------------------------------------------
+
+    def take_frames(self, data: bytes) -> None:
+        """Forward the frames of the client that the tap does not keep."""
+        tap = self.state.tap
+        for kind, number, payload, octets in self._cutter.cut(data):
+            if self.over:
+                return
+            if kind < 0:
+                self.sent_no_frame("the client", self._cutter.malformed, octets)
+                self.broker.write(octets)
+            elif tap is None or not tap.received(self, kind, number, payload):
+                self.forward(kind, number, payload, octets)
+
+    def forward(self, kind: int, number: int, payload: bytes, octets: bytes) -> None:
+        """Pass a frame of the client to the broker, unless it concerns the proxy alone."""
+        raise NotImplementedError
+
+    def passed_on(self, message: Message) -> None:
+        """Report that the client has published a message."""
+        state = self.state
+        virtual_host = self.virtual_host_name or "/"
+        message.published_at = state.clock.time()
+        if state.tap is not None:
+            message.number = next(state.message_numbers)
+            state.tap.event("published", None, message, PASSED_ON, virtual_host)
+        if state.published is not None:
+            state.published.append(Publication(virtual_host, message, PASSED_ON))
 
     # --- bytes that are no frames -----------------------------------------------------------------------
 
