@@ -13,7 +13,8 @@ from fakeamqp.protocols.amqp_1_0.serial import MASK, beyond
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_1_0.session import Amqp10Session
 
-UNSETTLED, SETTLED = 0, 1
+UNSETTLED: Final = 0
+SETTLED: Final = 1
 """Settle modes of a sender."""
 SECOND: Final = 1
 """A settle mode of a receiver."""
@@ -44,7 +45,7 @@ class LinkFromClient(_Link):
     def __init__(self, session: Amqp10Session, body: c.Attach, address: str | None, credit: int) -> None:
         super().__init__(session, body, address)
         self.mode: int | None = body.snd_settle_mode
-        self.delivery_count = body.initial_delivery_count or 0
+        self.delivery_count: int = body.initial_delivery_count or 0
         self.credit: int = credit
         self._most = credit
 
@@ -83,7 +84,7 @@ class LinkToClient(_Link):
 
     def __init__(self, session: Amqp10Session, body: c.Attach, address: str | None) -> None:
         super().__init__(session, body, address)
-        self.delivery_count = session.choices.first_delivery_count
+        self.delivery_count: int = session.choices.first_delivery_count
         self.settled: bool = body.snd_settle_mode == SETTLED
         self.largest_message: int | None = body.max_message_size or None
         self._prefix: bytes = t.encode_uint(self.handle)

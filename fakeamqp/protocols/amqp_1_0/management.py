@@ -85,12 +85,12 @@ def attach(session: Amqp10Session, body: c.Attach, source: Any, target: Any) -> 
 class ResponseLink(LinkToClient):
     """The link on which responses go to the client."""
 
-    source_queue = ""
+    source_queue: str = ""
 
     def __init__(self, session: Amqp10Session, body: c.Attach, address: str) -> None:
         super().__init__(session, body, address)
-        self.settled = True
-        self.largest_message = None
+        self.settled: bool = True
+        self.largest_message: int | None = None
         self.credit_left: int = 0
 
     def flow(self, body: c.Flow) -> None:
@@ -104,7 +104,7 @@ class ResponseLink(LinkToClient):
             self.send_flow(self.credit_left, available=0, drain=bool(body.drain))
 
     def respond(self, payload: bytes) -> None:
-        self.delivery_count = (self.delivery_count + 1) & MASK
+        self.delivery_count: int = (self.delivery_count + 1) & MASK
         self.credit_left -= 1
         self.session.send_transfers(self.frames(self.session.take_delivery_id(), b"", payload))
 

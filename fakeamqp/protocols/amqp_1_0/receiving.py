@@ -117,7 +117,7 @@ class ReceivingLink(LinkFromClient):
     def flow(self, body: c.Flow) -> None:
         """The sender tells its state. RabbitMQ does not answer it, not even with echo (measured)."""
         if body.delivery_count is not None:
-            self.delivery_count = body.delivery_count
+            self.delivery_count: int = body.delivery_count
 
     def end(self) -> None:
         """The link is detached: a message that is not complete is forgotten."""

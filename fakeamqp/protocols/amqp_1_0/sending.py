@@ -6,6 +6,7 @@ back. With drain, credit that messages do not use up is given back at once.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -57,7 +58,7 @@ class SendingLink(LinkToClient):
         self.dynamic: bool = False
         """Whether its queue goes with it."""
         self._tells_activity = session.choices.tells_activity and queue.type_name == "quorum"
-        self.filters = filters.in_force
+        self.filters: Mapping[Any, Any] = filters.in_force
         known = link_arguments(session, queue, body.properties or {})
         arguments = {**filters.arguments, **known}
         self._told: bool | None = None
@@ -267,7 +268,7 @@ class SendingLink(LinkToClient):
         session = self.session
         number = session.take_delivery_id()
         self.grant.take(message)
-        self.delivery_count = (self.delivery_count + 1) & MASK
+        self.delivery_count: int = (self.delivery_count + 1) & MASK
         queue = subscription.queue
         failures = message.failures
         if delivery is not None:

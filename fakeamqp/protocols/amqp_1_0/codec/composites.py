@@ -85,8 +85,9 @@ class Field:
     __slots__ = ("attribute", "default", "mandatory", "multiple", "name", "of", "type")
 
     def __init__(self, declared: str) -> None:
-        self.name, said = declared.split()
+        name, _, said = declared.partition(" ")
         said, _, default = said.partition("=")
+        self.name: str = name
         self.attribute: str = self.name.replace("-", "_")
         self.mandatory: bool = said.endswith("!")
         self.multiple: bool = "[]" in said
