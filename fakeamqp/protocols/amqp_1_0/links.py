@@ -99,8 +99,8 @@ class LinkToClient(_Link):
         """The transfers of one message; all but the last say that more follow (1-0/transfer/more)."""
         session = self.session
         channel, choices = session.channel, session.choices
-        items = [self._prefix, t.encode_uint(number), t.encode_binary(tag), _ZERO]
-        items.append(_TRUE if self.settled else _FALSE)
+        settled = _TRUE if self.settled else _FALSE
+        items = [self._prefix, t.encode_uint(number), t.encode_binary(tag), _ZERO, settled]
         nulls = [_NULL] * _FIELDS_BEHIND_MORE if choices.writes_trailing_nulls else []
         last = _TRANSFER + t.encode_items([*items, _FALSE if choices.writes_more else _NULL, *nulls])
         largest = session.connection.largest_sent - HEADER_SIZE

@@ -266,7 +266,8 @@ class SendingLink(LinkToClient):
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
     ) -> None:
         session = self.session
-        number = session.take_delivery_id()
+        number = session.next_delivery_id
+        session.next_delivery_id = (number + 1) & MASK
         self.grant.take(message)
         self.delivery_count: int = (self.delivery_count + 1) & MASK
         queue = subscription.queue

@@ -369,8 +369,10 @@ class Amqp10Session(ReportingSession):
             self._waiting.append(frames)
             self._send_waiting()
             return
-        self._count_sent(len(frames))
-        self.connection.outbox.write(b"".join(frames))
+        count = len(frames)
+        self.remote_window -= count
+        self.next_outgoing_id = (self.next_outgoing_id + count) & MASK
+        self.connection.outbox.write(frames[0] if count == 1 else b"".join(frames))
 
     def _count_sent(self, transfers: int) -> None:
         self.remote_window -= transfers

@@ -430,7 +430,10 @@ def symbol_octets(value: str) -> bytes:
 
 def encode_items(items: list[bytes], short: int = 0xC0, long: int = 0xD0) -> bytes:
     """A list, or a map with other codes, of encoded items."""
-    return _counted(len(items), b"".join(items), short, long)
+    body = b"".join(items)
+    if len(body) < 255 and len(items) < 256:  # As `_counted` does, for each delivery.
+        return bytes((short, len(body) + 1, len(items))) + body
+    return _counted(len(items), body, short, long)
 
 
 def _counted(count: int, body: bytes, short: int, long: int) -> bytes:
