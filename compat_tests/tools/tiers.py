@@ -64,7 +64,8 @@ COSTLY_ONE_IN = 5
 #: a page or each test, clusters of Spark, a month under load.
 COSTLY = re.compile(
     r"compat_tests/("
-    r"differential/test_(against_rabbitmq|definitions|protocol_on_node|stream_readers)\.py.*\[(3\.10|4\.0)"
+    r"differential/test_(against_rabbitmq|amqp_1_0|definitions|protocol_on_node|stream_readers)\.py"
+    r".*\[(3\.10|4\.0)"
     r"|differential/test_(header_0_9|random_programs)\.py"
     r"|reliability/test_soak\.py"
     r"|client_suites/test_client_suites\.py.*\["

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -92,12 +93,19 @@ class Play:
 
 
 SCENARIOS: dict[str, Callable[[Play], None]] = {}
+SUBJECTS: defaultdict[str, list[str]] = defaultdict(list)
+"""Names of scenarios by the module that has them."""
 ALONE: set[str] = set()
 """Names of scenarios during which no other is played: they change the whole broker, as an operator."""
 
 
+def _enter(name: str, function: Callable[..., None], play: Callable[[Play], None]) -> None:
+    SCENARIOS[name] = play
+    SUBJECTS[function.__module__.rpartition(".")[2]].append(name)
+
+
 def scenario(function: Callable[[Play], None]) -> Callable[[Play], None]:
-    SCENARIOS[function.__name__] = function
+    _enter(function.__name__, function, function)
     return function
 
 
@@ -116,7 +124,7 @@ def each(**cases: Any) -> Callable[[Callable[[Play, Any], None]], None]:
 
     def declared(function: Callable[[Play, Any], None]) -> None:
         for name, value in cases.items():
-            SCENARIOS[f"{function.__name__}-{name}"] = partial(_with, function, value)
+            _enter(f"{function.__name__}-{name}", function, partial(_with, function, value))
 
     return declared
 
