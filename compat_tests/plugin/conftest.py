@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from textwrap import dedent
@@ -40,6 +41,7 @@ class InnerTests:
 
     def run(self, *options: str, **expected: Any) -> pytest.RunResult:
         """Run them inside this process."""
+        gc.collect()  # Event loops that older pytest-asyncio left open would fail these tests.
         return self._check(self.pytester.runpytest_inprocess(*options), **expected)
 
     def run_apart(self, *options: str, **expected: Any) -> pytest.RunResult:

@@ -334,8 +334,6 @@ class BaseChannel(ReportingChannel):
         """Remove the consumer of class basic with this tag, and return it for the caller to end."""
         return self.consumers.pop(tag, None)
 
-    # --- reports to the tap ---------------------------------------------------------------------------
-
     # --- for handlers ---------------------------------------------------------------------------------
 
     def authorise_passive(self, kind: str, name: str) -> None:
