@@ -284,6 +284,8 @@ def size_of(message: Message) -> int:
     octets = len(message.body)
     if message.properties_bytes:
         octets += HEADERS * len(message.properties_bytes)
+    elif message.further_bytes:
+        octets += HEADERS * message.further_bytes
     elif message.history is None and message.properties.headers:  # Those of dead letters are made late.
         octets += HEADERS * _value_size(message.properties.headers)
     return octets + _children_size(message.children) if message.children else octets

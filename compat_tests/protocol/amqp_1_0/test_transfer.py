@@ -393,3 +393,12 @@ def test_transfers_of_rabbitmq_4_0_have_all_fields(rabbitmq: Server, rabbitmq_4_
         link.flow(link_credit=1, delivery_count=link.attached.initial_delivery_count)
         sizes.append(len(next(each.payload for each in client.take_all() if each.payload)))
     assert sizes[0] - sizes[1] == 5
+
+
+@pytest.mark.rule("1-0/transfer/outcome")
+def test_length_of_quorum_queue_counts_bytes_of_the_bare_message(rabbitmq: Server) -> None:
+    limits = {"x-queue-type": "quorum", "x-max-length-bytes": 20, "x-overflow": "reject-publish"}
+    rabbitmq.vhost.queues.declare("bounded", QueueDeclaration(durable=True, arguments=limits))
+    link = rabbitmq.session().sender("/queues/bounded")
+    outcomes = [type(link.publish(message(bytes(5)))) for _ in range(5)]
+    assert outcomes == [c.Accepted] * 3 + [c.Rejected] * 2  # As on 4.3.6: 10 bytes each.

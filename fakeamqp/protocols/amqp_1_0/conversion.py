@@ -158,7 +158,7 @@ def encoded_message(message: Message, choices: Amqp10Choices, *, redelivered: bo
     first = not redelivered and not failures and not died
     header = _encoded_header(properties.shown_durable, properties.priority, ttl, first, failures)
     if message.encoding is not m.ENCODING:
-        encode_properties(message, properties, choices)
+        _encode_properties(message, properties, choices)
     body = m.body_section(properties, message.body)
     return b"".join((header, message.properties_bytes, body, properties.footer))
 
@@ -178,7 +178,7 @@ def _encoded_header(
     ).encode()
 
 
-def encode_properties(message: Message, properties: SectionProperties, choices: Amqp10Choices) -> None:
+def _encode_properties(message: Message, properties: SectionProperties, choices: Amqp10Choices) -> None:
     """Keep the sections of a message between its header and its body with the message, encoded."""
     if properties.annotations or properties.added or message.history is not None:
         own = {_EXCHANGE: message.exchange, _ROUTING_KEY: message.routing_key}

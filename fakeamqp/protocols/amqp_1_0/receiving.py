@@ -16,7 +16,6 @@ from fakeamqp.model.routing import UNROUTABLE, Copies, is_reply_address
 from fakeamqp.protocols.amqp_1_0.addresses import BadAddress, Destination, VersionOne, destination_of
 from fakeamqp.protocols.amqp_1_0.codec import composites as c
 from fakeamqp.protocols.amqp_1_0.codec.types import Symbol
-from fakeamqp.protocols.amqp_1_0.conversion import encode_properties
 from fakeamqp.protocols.amqp_1_0.filters import offered_capabilities
 from fakeamqp.protocols.amqp_1_0.links import SECOND, SETTLED, UNSETTLED, LinkFromClient, too_large
 from fakeamqp.protocols.amqp_1_0.messages import SectionProperties, UnreadableMessage, read_message
@@ -217,7 +216,6 @@ class ReceivingLink(LinkFromClient):
         if properties.ttl is not None:
             message.expiry = properties.ttl / 1000
         message.secured = not parts.settled
-        encode_properties(message, properties, session.choices)
         message.further_bytes = properties.further_bytes(octets, body)
         copies = properties.annotations.get(_X_CC) if session.choices.copies_by_annotation else None
         if copies is not None:
