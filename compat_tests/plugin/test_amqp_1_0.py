@@ -66,7 +66,7 @@ def test_fault_on_a_performative_and_the_timeline_of_a_failed_test(write_tests: 
     assert "state=rejected(error=" in told
 
 
-def test_checks_of_the_marker_find_a_message_that_is_not_settled(write_tests: WriteTests) -> None:
+def test_checks_of_the_marker_find_an_unsettled_message(write_tests: WriteTests) -> None:
     result = write_tests(
         HEAD
         + """

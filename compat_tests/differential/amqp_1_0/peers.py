@@ -45,6 +45,8 @@ class Peer:
         self.lines = lines
         self.name = name
         self.deliveries = 0
+        self.attached: set[int] = set()
+        """The handles of the links that a program has attached."""
         self.first_count = 0
         """The delivery count with which the last link of this receiver began."""
         self._left: list[Arrived] = []

@@ -160,7 +160,6 @@ class Player:
         if peer is None:
             peer = self.peers[place] = self.play.peer(str(place)).session()
             self.receivers[place], self.held[place] = [], {}
-            peer.attached = set()  # type: ignore[attr-defined]
         return peer
 
     def _collect(self) -> None:
@@ -192,7 +191,7 @@ class Player:
             elif isinstance(body, c.Detach):
                 self.told.append(f"{place} {plain(body)}")
                 self.receivers[place] = [each for each in self.receivers[place] if each.handle != body.handle]
-                peer.attached.discard(body.handle)  # type: ignore[attr-defined]
+                peer.attached.discard(body.handle)
         if peer.transport.closed:
             self.peers[place] = None
 
@@ -238,7 +237,7 @@ class Player:
     def _send(self, step: Step, to: str | None = None) -> None:
         peer = self._peer(step.peer)
         handle = 10 + step.queue if to is None else 20
-        attached: set[int] = peer.attached  # type: ignore[attr-defined]
+        attached = peer.attached
         if handle not in attached:
             if step.queue in self.gone and to is None:
                 return

@@ -153,7 +153,7 @@ def test_message_held_too_long_is_released_for_the_client_to_settle(rabbitmq: Se
 
 
 @pytest.mark.rule("1-0/disposition/consumer-timeout")
-def test_timeout_that_is_no_uint_is_ignored(rabbitmq: Server) -> None:
+def test_consumer_timeout_of_another_type_than_uint_is_ignored(rabbitmq: Server) -> None:
     quorum(rabbitmq)
     client, _ = held(rabbitmq, properties={Symbol("rabbitmq:consumer-timeout"): Int(1000)})
     rabbitmq.advance(2)

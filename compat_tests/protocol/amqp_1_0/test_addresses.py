@@ -48,14 +48,14 @@ def test_address_may_have_the_other_characters_of_a_uri(rabbitmq: Server) -> Non
 
 
 @pytest.mark.rule("1-0/attach/address")
-def test_name_that_is_not_utf_8_is_shown_as_latin_1(rabbitmq: Server) -> None:
+def test_invalid_utf_8_in_a_queue_name_is_shown_as_latin_1(rabbitmq: Server) -> None:
     _, error = rabbitmq.session().refused(RECEIVER, "/queues/a%FF")
     assert error.description == "no queue 'aÿ' in vhost '/'"
 
 
 @pytest.mark.rule("1-0/attach/address")
 @pytest.mark.parametrize("value", [Symbol("/queues/q"), UInt(5)])
-def test_address_that_is_not_a_string_is_bad(permits: Server, value: Any) -> None:
+def test_address_of_another_type_than_string_is_refused(permits: Server, value: Any) -> None:
     shown = '{symbol,<<"/queues/q">>}' if isinstance(value, Symbol) else "{uint,5}"
     for role in (SENDER, RECEIVER):
         error = refusal(permits.session(), role, value)

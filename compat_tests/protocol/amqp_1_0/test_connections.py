@@ -52,7 +52,7 @@ def test_channel_and_extended_header_of_a_sasl_frame_are_ignored(server: Server,
     ],
     ids=lambda body: body.NAME,
 )
-def test_frame_that_is_not_due_in_the_login_ends_the_transport(server: Server, body: c.Composite) -> None:
+def test_unexpected_frame_during_login_ends_the_transport(server: Server, body: c.Composite) -> None:
     server.greeted().send(body).expect_silent_end()
     client = server.greeted()
     assert client.login().expect(c.SaslOutcome).code == 0
@@ -179,7 +179,7 @@ def test_broker_names_half_of_what_it_waits_and_takes_one_second_at_least(server
 
 
 @rule("1-0/open/idle-time-out-traffic")
-def test_any_frame_keeps_the_connection_open(server: Server) -> None:
+def test_flow_frames_postpone_the_idle_timeout(server: Server) -> None:
     client = server.session()
     for _ in range(4):
         client.after(40).send(c.Flow(incoming_window=1, next_outgoing_id=0, outgoing_window=1))
@@ -188,7 +188,7 @@ def test_any_frame_keeps_the_connection_open(server: Server) -> None:
 
 
 @pytest.mark.deviates("1-0/open/refused-with-close")
-def test_open_that_is_refused_has_no_answer(server: Server) -> None:
+def test_refused_open_has_no_answer(server: Server) -> None:
     server.logged_in().send(c.Open(container_id="x", hostname="vhost:none")).expect_silent_end()
 
 
